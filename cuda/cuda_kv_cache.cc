@@ -1,0 +1,86 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The KvCache that enqueues every operation on a stream.
+
+#include "kvpage/cuda/cuda_kv_cache.h"
+
+#include <memory>
+#include <utility>
+
+#include "absl/status/status.h"
+
+#include "cuda/cuda_status.h"
+#include "cuda/default_device_memory.h"
+#include "cuda/launch.h"
+
+namespace kvpage {
+namespace {
+
+class CudaKvCache final : public KvCache {
+ public:
+  CudaKvCache(CacheState state, MemoryResource& memory_resource)
+      : KvCache(std::move(state), memory_resource) {}
+
+  absl::Status Init(StreamRef stream) {
+    absl::Status status = CudaStatus(LaunchInitPool(stream.get(), pool()), "init pool");
+    status.Update(CudaStatus(LaunchInitTable(stream.get(), table()), "init table"));
+    return status;
+  }
+
+ private:
+  absl::Status DoReserve(StreamRef stream, const ReserveBatch& batch) override {
+    return CudaStatus(LaunchReserve(stream.get(), pool(), table(), batch), "Reserve");
+  }
+  absl::Status DoAppend(StreamRef stream, const AppendBatch& batch) override {
+    return CudaStatus(LaunchAppend(stream.get(), pool(), table(), batch), "Append");
+  }
+  absl::Status DoTruncate(StreamRef stream, const TruncateBatch& batch) override {
+    return CudaStatus(LaunchTruncate(stream.get(), pool(), table(), batch), "Truncate");
+  }
+  absl::Status DoClose(StreamRef stream, const CloseBatch& batch) override {
+    return CudaStatus(LaunchClose(stream.get(), pool(), table(), batch), "Close");
+  }
+  absl::Status DoFork(StreamRef stream, const ForkBatch& batch) override {
+    return CudaStatus(LaunchFork(stream.get(), pool(), table(), batch), "Fork");
+  }
+  absl::Status DoShare(StreamRef stream, const BlockListBatch& batch) override {
+    return CudaStatus(LaunchShare(stream.get(), pool(), batch), "Share");
+  }
+  absl::Status DoRelease(StreamRef stream, const BlockListBatch& batch) override {
+    return CudaStatus(LaunchRelease(stream.get(), pool(), batch), "Release");
+  }
+  absl::Status DoCopyBlocks(StreamRef stream, const BlockCopy* copies, int32_t num_copies,
+                            const KvTensor& tensor) override {
+    return CudaStatus(LaunchCopyBlocks(stream.get(), copies, num_copies, tensor), "CopyBlocks");
+  }
+  absl::Status DoAudit(StreamRef stream, AuditReport* report, uint32_t* workspace) override {
+    return CudaStatus(LaunchAudit(stream.get(), pool(), table(), report, workspace), "Audit");
+  }
+  absl::Status DoStateHash(StreamRef stream, uint64_t* hash) override {
+    return CudaStatus(LaunchStateHash(stream.get(), pool(), table(), hash), "StateHash");
+  }
+
+  absl::Status DoSynchronize(StreamRef stream) override {
+    return CudaStatus(cudaStreamSynchronize(stream.get()), "cudaStreamSynchronize");
+  }
+  absl::Status DoDownload(StreamRef stream, void* to, const void* from, size_t bytes) override {
+    return CudaStatus(cudaMemcpyAsync(to, from, bytes, cudaMemcpyDeviceToHost, stream.get()),
+                      "cudaMemcpyAsync");
+  }
+};
+
+}  // namespace
+
+absl::StatusOr<std::unique_ptr<KvCache>> CreateCudaKvCache(StreamRef stream,
+                                                           const KvCacheOptions& options) {
+  MemoryResource& resource =
+      options.memory_resource != nullptr ? *options.memory_resource : DefaultDeviceMemory();
+  absl::StatusOr<CacheState> state = CacheState::Create(options, resource);
+  if (!state.ok()) return state.status();
+  auto cache = std::make_unique<CudaKvCache>(*std::move(state), resource);
+  absl::Status status = cache->Init(stream);
+  if (!status.ok()) return status;
+  return cache;
+}
+
+}  // namespace kvpage

@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// cuda/launch_kernel.cuh
+//
+// Launches a kernel and answers that launch's own error (cudaGetLastError could answer somebody
+// else's).
+
+#ifndef KVPAGE_CUDA_LAUNCH_KERNEL_CUH_
+#define KVPAGE_CUDA_LAUNCH_KERNEL_CUH_
+
+#include <cuda_runtime.h>
+
+#include <cstdint>
+
+namespace kvpage {
+
+template <class... Parameters, class... Arguments>
+cudaError_t LaunchKernel(void (*kernel)(Parameters...), dim3 grid, uint32_t threads,
+                         cudaStream_t stream, const Arguments&... arguments) {
+  cudaLaunchConfig_t config = {};
+  config.gridDim = grid;
+  config.blockDim = dim3(threads);
+  config.stream = stream;
+  return cudaLaunchKernelEx(&config, kernel, arguments...);
+}
+
+// Thread blocks of `threads` for `items` pieces of work that are shared out with a grid-wide
+// stride.
+inline uint32_t GridFor(uint64_t items, uint32_t threads) {
+  const uint64_t blocks = (items + threads - 1) / threads;
+  const uint64_t most = 1024;
+  return static_cast<uint32_t>(blocks < 1 ? 1 : (blocks < most ? blocks : most));
+}
+
+}  // namespace kvpage
+
+#endif  // KVPAGE_CUDA_LAUNCH_KERNEL_CUH_

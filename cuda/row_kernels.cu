@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The batch operations on rows: one thread block runs the algorithm of kvpage/core as a group.
+
+#include "cuda/launch.h"
+#include "cuda/launch_kernel.cuh"
+#include "kvpage/core/append_rows.h"
+#include "kvpage/core/fork_rows.h"
+#include "kvpage/core/release_rows.h"
+#include "kvpage/cuda/kvpage.cuh"
+
+namespace kvpage {
+namespace {
+
+template <template <class, class> class Operation, class Batch>
+__global__ void __launch_bounds__(1024)
+    RunRows(const __grid_constant__ BlockPoolStorage pool_storage,
+            const __grid_constant__ PageTableStorage table_storage,
+            const __grid_constant__ Batch batch) {
+  __shared__ ThreadBlockScratch scratch;
+  ThreadBlockGroup block(scratch);
+  const CudaBlockPoolRef pool(pool_storage);
+  const CudaPageTableRef table(table_storage);
+  Operation<CudaAtomics, ThreadBlockGroup>(block, pool, table, batch).Run();
+}
+
+// A thread per row, within what a thread block can have; at least two warps, so that a small batch
+// claims in two shards at once.
+template <template <class, class> class Operation, class Batch>
+cudaError_t Launch(cudaStream_t stream, const BlockPoolStorage& pool, const PageTableStorage& table,
+                   const Batch& batch) {
+  uint32_t threads = (static_cast<uint32_t>(batch.batch.num_rows) + 31) / 32 * 32;
+  threads = threads < 64 ? 64 : (threads > 1024 ? 1024 : threads);
+  return LaunchKernel(RunRows<Operation, Batch>, dim3(1), threads, stream, pool, table, batch);
+}
+
+}  // namespace
+
+cudaError_t LaunchReserve(cudaStream_t stream, const BlockPoolStorage& pool,
+                          const PageTableStorage& table, const ReserveBatch& batch) {
+  return Launch<AppendRows>(stream, pool, table, batch);
+}
+
+cudaError_t LaunchAppend(cudaStream_t stream, const BlockPoolStorage& pool,
+                         const PageTableStorage& table, const AppendBatch& batch) {
+  return Launch<AppendRows>(stream, pool, table, batch);
+}
+
+cudaError_t LaunchTruncate(cudaStream_t stream, const BlockPoolStorage& pool,
+                           const PageTableStorage& table, const TruncateBatch& batch) {
+  return Launch<ReleaseRows>(stream, pool, table, batch);
+}
+
+cudaError_t LaunchClose(cudaStream_t stream, const BlockPoolStorage& pool,
+                        const PageTableStorage& table, const CloseBatch& batch) {
+  return Launch<ReleaseRows>(stream, pool, table, batch);
+}
+
+cudaError_t LaunchFork(cudaStream_t stream, const BlockPoolStorage& pool,
+                       const PageTableStorage& table, const ForkBatch& batch) {
+  return Launch<ForkRows>(stream, pool, table, batch);
+}
+
+}  // namespace kvpage

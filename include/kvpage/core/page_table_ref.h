@@ -1,0 +1,113 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// kvpage/core/page_table_ref.h
+//
+// A PageTableRef reads and writes the rows of a page table. It is a view: trivially copyable,
+// passed by value into kernels. Rows change through the batch operations (kvpage/core/*_rows.h);
+// kernels read them here.
+//
+// Example, in a kernel:
+//   kvpage::PageTableRef<kvpage::CudaAtomics> table(storage);
+//   const int64_t slot = table.Slot(row, position);   // block * block_tokens + offset, or -1
+//
+// Thread safety: reads may run at any time. A row has one writer at a time.
+// Memory ordering: Sequence acquires what the operation that published the row's word wrote before
+//   it: the first ceil(kv_len / block_tokens) entries are then safe to read.
+// Cost: Sequence: 1 load. Slot: 2 loads.
+// Failure: Slot answers -1 outside the row's tokens. Other arguments are REQUIRED to be in range.
+
+#ifndef KVPAGE_CORE_PAGE_TABLE_REF_H_
+#define KVPAGE_CORE_PAGE_TABLE_REF_H_
+
+#include <cstdint>
+
+#include "kvpage/core/atomics.h"
+#include "kvpage/core/page_table_storage.h"
+
+namespace kvpage {
+
+// A row's sequence word, taken apart: the one word whose release store publishes a change.
+struct SequenceState {
+  int32_t kv_len = 0;       // tokens with a slot
+  uint32_t generation = 0;  // 24 bits; + 1 each time the row is closed
+  bool open = false;
+
+  static KVPAGE_HOST_DEVICE SequenceState Parse(uint64_t word) {
+    return {static_cast<int32_t>(word & 0x7fffffff),
+            static_cast<uint32_t>(word >> 32) & kGenerationMask, (word >> 63) != 0};
+  }
+  KVPAGE_HOST_DEVICE uint64_t Word() const {
+    return static_cast<uint64_t>(kv_len) | uint64_t{generation & kGenerationMask} << 32 |
+           uint64_t{open} << 63;
+  }
+
+  static constexpr uint32_t kGenerationMask = (1u << 24) - 1;
+};
+
+template <Atomics A>
+class PageTableRef {
+ public:
+  static constexpr uint32_t kUnclaimed = ~uint32_t{0};
+
+  KVPAGE_HOST_DEVICE explicit PageTableRef(const PageTableStorage& storage) : s_(storage) {}
+
+  KVPAGE_HOST_DEVICE const PageTableStorage& storage() const { return s_; }
+  KVPAGE_HOST_DEVICE uint32_t block_tokens() const { return s_.block_tokens; }
+  KVPAGE_HOST_DEVICE uint32_t max_sequences() const { return s_.max_sequences; }
+  KVPAGE_HOST_DEVICE uint32_t row_blocks() const { return s_.max_blocks_per_sequence; }
+
+  // Makes every row closed and empty. Worker `worker` of `num_workers` does its part.
+  KVPAGE_HOST_DEVICE void Init(uint64_t worker, uint64_t num_workers) const {
+    for (uint64_t row = worker; row < s_.max_sequences; row += num_workers) {
+      A::StoreRelaxed(SequenceWord(static_cast<uint32_t>(row)), uint64_t{0});
+      s_.held_blocks[row] = 0;
+      A::StoreRelaxed(&s_.claims[row], kUnclaimed);
+    }
+    const uint64_t entries = uint64_t{s_.max_sequences} * s_.max_blocks_per_sequence;
+    for (uint64_t i = worker; i < entries; i += num_workers) {
+      A::StoreRelaxed(&s_.entries[i], kNullBlock);
+    }
+  }
+
+  KVPAGE_HOST_DEVICE SequenceState Sequence(uint32_t row) const {
+    return SequenceState::Parse(A::LoadAcquire(SequenceWord(row)));
+  }
+  KVPAGE_HOST_DEVICE void Publish(uint32_t row, const SequenceState& state) const {
+    A::StoreRelease(SequenceWord(row), state.Word());
+  }
+
+  KVPAGE_HOST_DEVICE BlockId Entry(uint32_t row, uint32_t index) const {
+    return A::LoadRelaxed(EntryWord(row, index));
+  }
+  KVPAGE_HOST_DEVICE void SetEntry(uint32_t row, uint32_t index, BlockId id) const {
+    A::StoreRelaxed(EntryWord(row, index), id);
+  }
+
+  // Where the KV of the row's token number `position` lies: block * block_tokens + offset in the
+  // block. -1 if the row has no such token.
+  KVPAGE_HOST_DEVICE int64_t Slot(uint32_t row, int64_t position) const {
+    const SequenceState state = Sequence(row);
+    if (position < 0 || position >= state.kv_len) return -1;
+    return SlotIn(row, static_cast<uint32_t>(position));
+  }
+  // The same for a position that is known to have a block.
+  KVPAGE_HOST_DEVICE int64_t SlotIn(uint32_t row, uint32_t position) const {
+    const uint32_t index = position / s_.block_tokens;
+    return static_cast<int64_t>(Entry(row, index)) * s_.block_tokens +
+           (position - index * s_.block_tokens);
+  }
+
+ private:
+  KVPAGE_HOST_DEVICE uint64_t* SequenceWord(uint32_t row) const {
+    return &s_.sequence_words[s_.sequence_layout.Index(row)];
+  }
+  KVPAGE_HOST_DEVICE BlockId* EntryWord(uint32_t row, uint32_t index) const {
+    return &s_.entries[uint64_t{row} * s_.max_blocks_per_sequence + index];
+  }
+
+  PageTableStorage s_;
+};
+
+}  // namespace kvpage
+
+#endif  // KVPAGE_CORE_PAGE_TABLE_REF_H_

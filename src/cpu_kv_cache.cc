@@ -1,0 +1,116 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The KvCache that runs every operation on the calling thread: the algorithms of kvpage/core with a
+// group of one.
+
+#include <cstring>
+#include <memory>
+#include <utility>
+
+#include "absl/status/status.h"
+
+#include "kvpage/core/append_rows.h"
+#include "kvpage/core/audit.h"
+#include "kvpage/core/block_lists.h"
+#include "kvpage/core/copy_blocks.h"
+#include "kvpage/core/cpu_atomics.h"
+#include "kvpage/core/fork_rows.h"
+#include "kvpage/core/release_rows.h"
+#include "kvpage/core/state_hash.h"
+#include "kvpage/kv_cache.h"
+#include "src/default_memory.h"
+
+namespace kvpage {
+namespace {
+
+class CpuKvCache final : public KvCache {
+ public:
+  CpuKvCache(CacheState state, MemoryResource& memory_resource)
+      : KvCache(std::move(state), memory_resource), pool_ref_(pool()), table_ref_(table()) {
+    pool_ref_.Init(0, 1);
+    table_ref_.Init(0, 1);
+  }
+
+ private:
+  template <template <class, class> class Operation, class Batch>
+  absl::Status RunRows(const Batch& batch) {
+    ThreadGroup thread;
+    Operation<CpuAtomics, ThreadGroup>(thread, pool_ref_, table_ref_, batch).Run();
+    return absl::OkStatus();
+  }
+
+  absl::Status DoReserve(StreamRef, const ReserveBatch& batch) override {
+    return RunRows<AppendRows>(batch);
+  }
+  absl::Status DoAppend(StreamRef, const AppendBatch& batch) override {
+    return RunRows<AppendRows>(batch);
+  }
+  absl::Status DoTruncate(StreamRef, const TruncateBatch& batch) override {
+    return RunRows<ReleaseRows>(batch);
+  }
+  absl::Status DoClose(StreamRef, const CloseBatch& batch) override {
+    return RunRows<ReleaseRows>(batch);
+  }
+  absl::Status DoFork(StreamRef, const ForkBatch& batch) override {
+    return RunRows<ForkRows>(batch);
+  }
+  absl::Status DoShare(StreamRef, const BlockListBatch& batch) override {
+    ThreadGroup thread;
+    BlockLists<CpuAtomics, ThreadGroup>(thread, pool_ref_, batch).Share();
+    return absl::OkStatus();
+  }
+  absl::Status DoRelease(StreamRef, const BlockListBatch& batch) override {
+    ThreadGroup thread;
+    BlockLists<CpuAtomics, ThreadGroup>(thread, pool_ref_, batch).Release();
+    return absl::OkStatus();
+  }
+
+  absl::Status DoCopyBlocks(StreamRef, const BlockCopy* copies, int32_t num_copies,
+                            const KvTensor& tensor) override {
+    const int64_t unit = CopyUnitBytes(tensor);
+    for (int32_t i = 0; i < num_copies; ++i) {
+      if (unit == 16) {
+        CopyBlock<Bytes16>(tensor, copies[i], 0, 1);
+      } else if (unit >= 4) {
+        CopyBlock<uint32_t>(tensor, copies[i], 0, 1);
+      } else {
+        CopyBlock<uint8_t>(tensor, copies[i], 0, 1);
+      }
+    }
+    return absl::OkStatus();
+  }
+
+  absl::Status DoAudit(StreamRef, AuditReport* report, uint32_t* workspace) override {
+    const kvpage::Audit<CpuAtomics> audit(pool_ref_, table_ref_, report, workspace);
+    audit.Clear(0, 1);
+    audit.Count(0, 1);
+    audit.Check(0, 1);
+    return absl::OkStatus();
+  }
+  absl::Status DoStateHash(StreamRef, uint64_t* hash) override {
+    *hash = 0;
+    AddStateHash(pool_ref_, table_ref_, 0, 1, hash);
+    return absl::OkStatus();
+  }
+
+  absl::Status DoSynchronize(StreamRef) override { return absl::OkStatus(); }
+  absl::Status DoDownload(StreamRef, void* to, const void* from, size_t bytes) override {
+    std::memcpy(to, from, bytes);
+    return absl::OkStatus();
+  }
+
+  BlockPoolRef<CpuAtomics> pool_ref_;
+  PageTableRef<CpuAtomics> table_ref_;
+};
+
+}  // namespace
+
+absl::StatusOr<std::unique_ptr<KvCache>> CreateCpuKvCache(const KvCacheOptions& options) {
+  MemoryResource& resource =
+      options.memory_resource != nullptr ? *options.memory_resource : DefaultHostMemory();
+  absl::StatusOr<CacheState> state = CacheState::Create(options, resource);
+  if (!state.ok()) return state.status();
+  return std::make_unique<CpuKvCache>(*std::move(state), resource);
+}
+
+}  // namespace kvpage

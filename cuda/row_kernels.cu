@@ -24,41 +24,46 @@ __global__ void __launch_bounds__(1024)
   Operation<CudaAtomics, ThreadBlockGroup>(block, pool, table, batch).Run();
 }
 
-// A thread per row, within what a thread block can have; at least two warps, so that a small batch
-// claims in two shards at once.
+// A thread per piece of work, within what a thread block can have; at least two warps, so that a
+// small batch claims in two shards at once.
 template <template <class, class> class Operation, class Batch>
 cudaError_t Launch(cudaStream_t stream, const BlockPoolStorage& pool, const PageTableStorage& table,
-                   const Batch& batch) {
-  uint32_t threads = (static_cast<uint32_t>(batch.batch.num_rows) + 31) / 32 * 32;
-  threads = threads < 64 ? 64 : (threads > 1024 ? 1024 : threads);
+                   const Batch& batch, int64_t work) {
+  const int64_t rounded = (work + 31) / 32 * 32;
+  const uint32_t threads = rounded < 64 ? 64 : (rounded > 1024 ? 1024 : rounded);
   return LaunchKernel(RunRows<Operation, Batch>, dim3(1), threads, stream, pool, table, batch);
 }
+
+// The host does not know how many blocks the rows hold: enough threads for a few of each.
+constexpr int64_t kBlocksPerRow = 16;
 
 }  // namespace
 
 cudaError_t LaunchReserve(cudaStream_t stream, const BlockPoolStorage& pool,
                           const PageTableStorage& table, const ReserveBatch& batch) {
-  return Launch<AppendRows>(stream, pool, table, batch);
+  return Launch<AppendRows>(stream, pool, table, batch, batch.batch.num_rows);
 }
 
 cudaError_t LaunchAppend(cudaStream_t stream, const BlockPoolStorage& pool,
                          const PageTableStorage& table, const AppendBatch& batch) {
-  return Launch<AppendRows>(stream, pool, table, batch);
+  const int64_t rows = batch.batch.num_rows;
+  return Launch<AppendRows>(stream, pool, table, batch,
+                            batch.slot_capacity > rows ? batch.slot_capacity : rows);
 }
 
 cudaError_t LaunchTruncate(cudaStream_t stream, const BlockPoolStorage& pool,
                            const PageTableStorage& table, const TruncateBatch& batch) {
-  return Launch<ReleaseRows>(stream, pool, table, batch);
+  return Launch<ReleaseRows>(stream, pool, table, batch, batch.batch.num_rows);
 }
 
 cudaError_t LaunchClose(cudaStream_t stream, const BlockPoolStorage& pool,
                         const PageTableStorage& table, const CloseBatch& batch) {
-  return Launch<ReleaseRows>(stream, pool, table, batch);
+  return Launch<ReleaseRows>(stream, pool, table, batch, batch.batch.num_rows * kBlocksPerRow);
 }
 
 cudaError_t LaunchFork(cudaStream_t stream, const BlockPoolStorage& pool,
                        const PageTableStorage& table, const ForkBatch& batch) {
-  return Launch<ForkRows>(stream, pool, table, batch);
+  return Launch<ForkRows>(stream, pool, table, batch, batch.batch.num_rows * kBlocksPerRow);
 }
 
 }  // namespace kvpage

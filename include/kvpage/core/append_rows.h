@@ -34,6 +34,7 @@ class AppendRows {
 
   KVPAGE_HOST_DEVICE void Run() {
     RowBatchRun<A, G> rows(g_, table_, batch_.batch);
+    rows.ClearCopies(batch_.copies);
     const uint64_t num_slots = Plan(rows);
     g_.Sync();
     rows.Unclaim();
@@ -66,11 +67,11 @@ class AppendRows {
       uint64_t slots = 0;
       if (i < rows.size()) {
         plan()[i] = 0;
-        if (rows.IsValid(i) && batch_.tokens[i] >= 0) {
-          status = PlanRow(i, rows.row(i));
+        if (batch_.tokens[i] >= 0) {
+          // Also for a row that is none: the slots of the others stay in their places.
           slots = static_cast<uint64_t>(batch_.tokens[i]);
+          if (rows.IsValid(i)) status = PlanRow(i, rows.row(i));
         }
-        if (batch_.copies != nullptr) batch_.copies[i] = BlockCopy{};
       }
       if (batch_.slots != nullptr) {
         uint64_t total;

@@ -55,8 +55,9 @@ struct AppendBatch {
   int64_t* slots = nullptr;
   int64_t slot_capacity = 0;
 
-  // Optional [num_rows], written: what to copy for each row before its new tokens are written. If
-  // it is not given, a row that needs a copy is kWrongState.
+  // Optional [num_rows], written: what to copy for each row before its new tokens are written;
+  // nothing for the rows beyond the count. If it is not given, a row that needs a copy is
+  // kWrongState.
   BlockCopy* copies = nullptr;
 };
 

@@ -30,11 +30,8 @@ class BlockLists {
   // kOk, or the status of the first entry that failed; the same in every lane.
   KVPAGE_HOST_DEVICE OpStatus Release() {
     const bool repeats = !IsAscending();
-    return Run(
-        [&](uint32_t i) {
-          return CheckRelease(list_.ids[i], repeats ? MentionsBefore(i) : 0, Generation(i));
-        },
-        [&](uint32_t i) { return pool_.words().Drop(list_.ids[i], 1, Generation(i)); });
+    return Run([&](uint32_t i) { return CheckRelease(i, repeats); },
+               [&](uint32_t i) { return pool_.words().Drop(list_.ids[i], 1, Generation(i)); });
   }
 
   KVPAGE_HOST_DEVICE OpStatus Share() {
@@ -46,9 +43,8 @@ class BlockLists {
   KVPAGE_HOST_DEVICE uint32_t Generation(uint32_t i) const {
     return list_.generations == nullptr ? BlockPoolRef<A>::kAnyGeneration : list_.generations[i];
   }
-  KVPAGE_HOST_DEVICE static bool IsCurrent(const BlockState& state, uint32_t generation) {
-    return state.owned() &&
-           (generation == BlockPoolRef<A>::kAnyGeneration || generation == state.generation);
+  KVPAGE_HOST_DEVICE static bool Matches(uint32_t wanted, uint32_t generation) {
+    return wanted == BlockPoolRef<A>::kAnyGeneration || wanted == generation;
   }
   KVPAGE_HOST_DEVICE bool IsAscending() const {
     bool ascending = true;
@@ -57,25 +53,29 @@ class BlockLists {
     }
     return !g_.Any(!ascending);
   }
-  KVPAGE_HOST_DEVICE int32_t MentionsBefore(uint32_t i) const {
+  // Mentions of the same block before place i, stale ones left out.
+  KVPAGE_HOST_DEVICE int32_t MentionsBefore(uint32_t i, uint32_t generation) const {
     int32_t mentions = 0;
-    for (uint32_t j = 0; j < i; ++j) mentions += list_.ids[j] == list_.ids[i];
+    for (uint32_t j = 0; j < i; ++j) {
+      mentions += list_.ids[j] == list_.ids[i] && Matches(Generation(j), generation);
+    }
     return mentions;
   }
 
-  KVPAGE_HOST_DEVICE OpStatus CheckRelease(BlockId id, int32_t before, uint32_t generation) const {
-    if (!pool_.IsBlock(id)) return OpStatus::kInvalid;
-    const BlockState state = pool_.words().State(id);
-    if (generation != BlockPoolRef<A>::kAnyGeneration && generation != state.generation) {
-      return OpStatus::kStale;
-    }
+  KVPAGE_HOST_DEVICE OpStatus CheckRelease(uint32_t i, bool repeats) const {
+    if (!pool_.IsBlock(list_.ids[i])) return OpStatus::kInvalid;
+    const BlockState state = pool_.words().State(list_.ids[i]);
+    if (!Matches(Generation(i), state.generation)) return OpStatus::kStale;
+    const int32_t before = repeats ? MentionsBefore(i, state.generation) : 0;
     return state.owned() && state.references > before ? OpStatus::kOk : OpStatus::kDoubleFree;
   }
 
   KVPAGE_HOST_DEVICE OpStatus CheckShare(BlockId id, uint32_t generation) const {
     if (!pool_.IsBlock(id)) return OpStatus::kInvalid;
     const BlockState state = pool_.words().State(id);
-    if (!IsCurrent(state, generation) || state.references < 1) return OpStatus::kStale;
+    if (!state.owned() || state.references < 1 || !Matches(generation, state.generation)) {
+      return OpStatus::kStale;
+    }
     // Every entry may name the same block.
     const int64_t most = BlockWordsRef<A>::kMaxReferences - int64_t{size_};
     return state.references > most ? OpStatus::kInvalid : OpStatus::kOk;

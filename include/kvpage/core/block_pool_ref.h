@@ -76,11 +76,11 @@ class BlockPoolRef {
           [&](auto&, uint32_t position, uint32_t before, uint32_t, BlockId first, uint64_t got) {
             // Two loops: on a CPU an atomic waits for the stores before it.
             BlockId* const mine = ids + at + position + before;
-            const uint32_t count = PopCount(got);
-            for (uint32_t i = 0; i < count; ++i, got &= got - 1) {
+            const uint32_t here = PopCount(got);
+            for (uint32_t i = 0; i < here; ++i, got &= got - 1) {
               mine[i] = first + LowestBit(got);
             }
-            for (uint32_t i = 0; i < count; ++i) words_.Own(mine[i]);
+            for (uint32_t i = 0; i < here; ++i) words_.Own(mine[i]);
           });
     });
   }

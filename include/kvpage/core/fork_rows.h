@@ -27,17 +27,21 @@ class ForkRows {
 
   KVPAGE_HOST_DEVICE void Run() {
     RowBatchRun<A, G> rows(g_, table_, batch_.batch);
+    rows.ClearCopies(batch_.copies);
     for (uint32_t i = g_.rank(); i < rows.size(); i += g_.size()) {
       plan()[i] = 0;
       rows.set_status(i, PlanRow(rows, i));
-      if (batch_.copies != nullptr) batch_.copies[i] = BlockCopy{};
     }
     g_.Sync();
     rows.Unclaim();
+    const uint64_t num_full = NumberFullBlocks(rows);
+    CheckFullBlocks(rows, num_full);
+    g_.Sync();
     rows.CancelUnlessAllOk();
     RowGrants<A, G> grants(g_, pool_, rows, plan(), table_.storage().offsets);
     grants.Grant([&](uint32_t i, uint32_t, BlockId id) { PlaceTail(rows.row(i), i, id); });
-    ShareFullBlocks(rows);
+    g_.Sync();
+    ShareFullBlocks(rows, num_full);
     g_.Sync();
     for (uint32_t i = g_.rank(); i < rows.size(); i += g_.size()) {
       if (rows.ok(i)) Publish(rows.row(i), batch_.tokens[i]);
@@ -56,13 +60,6 @@ class ForkRows {
     const SequenceState state = table_.Sequence(static_cast<uint32_t>(parent));
     if (!state.open) return OpStatus::kClosed;
     if (tokens > state.kv_len) return OpStatus::kInvalid;
-    const uint32_t full = static_cast<uint32_t>(tokens) / table_.block_tokens();
-    // Every row of the batch may be about to share the same block.
-    const int32_t most = BlockWordsRef<A>::kMaxReferences - static_cast<int32_t>(rows.size());
-    for (uint32_t k = 0; k < full; ++k) {
-      const BlockId id = table_.Entry(static_cast<uint32_t>(parent), k);
-      if (pool_.words().State(id).references > most) return OpStatus::kInvalid;
-    }
     if (static_cast<uint32_t>(tokens) % table_.block_tokens() != 0) {
       if (batch_.copies == nullptr) return OpStatus::kWrongState;
       plan()[i] = 1;
@@ -78,8 +75,10 @@ class ForkRows {
                         static_cast<int32_t>(tokens % table_.block_tokens())};
   }
 
-  KVPAGE_HOST_DEVICE void ShareFullBlocks(const RowBatchRun<A, G>& rows) const {
-    uint64_t num_items = 0;
+  // Numbers the full blocks of all children, so that the lanes can share them out; returns how
+  // many.
+  KVPAGE_HOST_DEVICE uint64_t NumberFullBlocks(const RowBatchRun<A, G>& rows) const {
+    uint64_t num_full = 0;
     for (uint32_t base = 0; base < rows.size(); base += g_.size()) {
       const uint32_t i = base + g_.rank();
       uint64_t full = 0;
@@ -87,20 +86,41 @@ class ForkRows {
         full = static_cast<uint32_t>(batch_.tokens[i]) / table_.block_tokens();
       }
       uint64_t total;
-      const uint64_t before = num_items + g_.ExclusiveScan(full, total);
+      const uint64_t before = num_full + g_.ExclusiveScan(full, total);
       if (i < rows.size()) table_.storage().slot_offsets[i] = before;
-      num_items += total;
+      num_full += total;
     }
     g_.Sync();
+    return num_full;
+  }
+
+  // Calls f(i, index, id) for each: entry `index` of the parent of place i.
+  template <class F>
+  KVPAGE_HOST_DEVICE void ForEachFullBlock(const RowBatchRun<A, G>& rows, uint64_t num_full,
+                                           F f) const {
     PlaceFinder<uint64_t> finder(table_.storage().slot_offsets, rows.size());
-    for (uint64_t item = g_.rank(); item < num_items; item += g_.size()) {
+    for (uint64_t item = g_.rank(); item < num_full; item += g_.size()) {
       const uint32_t i = finder.Find(item);
       const uint32_t index = finder.Within(item);
-      const BlockId id = table_.Entry(static_cast<uint32_t>(batch_.parents[i]), index);
+      f(i, index, table_.Entry(static_cast<uint32_t>(batch_.parents[i]), index));
+    }
+  }
+
+  KVPAGE_HOST_DEVICE void CheckFullBlocks(const RowBatchRun<A, G>& rows, uint64_t num_full) const {
+    // Every row of the batch may be about to share the same block.
+    const int32_t most = BlockWordsRef<A>::kMaxReferences - static_cast<int32_t>(rows.size());
+    ForEachFullBlock(rows, num_full, [&](uint32_t i, uint32_t, BlockId id) {
+      if (pool_.words().State(id).references > most) rows.set_status(i, OpStatus::kInvalid);
+    });
+  }
+
+  KVPAGE_HOST_DEVICE void ShareFullBlocks(const RowBatchRun<A, G>& rows, uint64_t num_full) const {
+    ForEachFullBlock(rows, num_full, [&](uint32_t i, uint32_t index, BlockId id) {
+      if (!rows.ok(i)) return;
       // The parent holds the block, so it cannot go away; too many references was ruled out.
       pool_.words().Share(id, 1, BlockPoolRef<A>::kAnyGeneration);
       table_.SetEntry(rows.row(i), index, id);
-    }
+    });
   }
 
   KVPAGE_HOST_DEVICE void Publish(uint32_t child, int32_t tokens) const {

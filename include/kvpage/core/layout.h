@@ -28,8 +28,8 @@ struct WordLayout {
   uint32_t stripe_shift = 0;  // log2 of the number of stripes; 0: contiguous
   uint32_t stripe_words = 0;  // words in one stripe
 
-  // The layout of `count` words of `word_bytes` bytes each. Interleaved neighbours lie at least
-  // 256 bytes apart; an array too small for that stays contiguous.
+  // The layout of `count` words of `word_bytes` bytes each. Interleaved neighbours never
+  // lie in the same 256 bytes; an array too small for that stays contiguous.
   static constexpr WordLayout Make(uint32_t count, uint32_t word_bytes, Placement placement) {
     if (placement == Placement::kContiguous) return {0, count};
     const uint32_t apart = 256 / word_bytes;

@@ -58,6 +58,14 @@ class RowBatchRun {
     }
   }
 
+  // Asks for no copy, also beyond the count: a captured graph carries the whole list out.
+  KVPAGE_HOST_DEVICE void ClearCopies(BlockCopy* copies) const {
+    if (copies == nullptr) return;
+    for (uint32_t i = g_.rank(); i < static_cast<uint32_t>(batch_.num_rows); i += g_.size()) {
+      copies[i] = BlockCopy{};
+    }
+  }
+
   KVPAGE_HOST_DEVICE OpStatus status(uint32_t i) const { return batch_.statuses[i]; }
   KVPAGE_HOST_DEVICE bool ok(uint32_t i) const { return status(i) == OpStatus::kOk; }
   KVPAGE_HOST_DEVICE void set_status(uint32_t i, OpStatus status) const {

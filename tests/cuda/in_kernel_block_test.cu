@@ -1,0 +1,12 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The pool under contention in CUDA kernels, by thread blocks.
+
+#include "tests/conformance/pool_workload_suite.h"
+#include "tests/cuda/cuda_workload_backends.cuh"
+
+namespace kvpage::test {
+
+INSTANTIATE_TYPED_TEST_SUITE_P(CudaBlock, PoolUnderContention, CudaWorkloadBackend<BlockLanes>);
+
+}  // namespace kvpage::test

@@ -1,0 +1,296 @@
+// SPDX-License-Identifier: Apache-2.0
+
+#include "tests/model/cache_model.h"
+
+#include <algorithm>
+
+namespace kvpage::test {
+namespace {
+
+using enum OpStatus;
+
+size_t BlocksFor(int64_t tokens, uint32_t block_tokens) {
+  return static_cast<size_t>((tokens + block_tokens - 1) / block_tokens);
+}
+
+}  // namespace
+
+CacheModel::CacheModel(const KvCacheOptions& options)
+    : options_(options), rows_(options.max_sequences) {
+  for (BlockId id = 1; id <= options.num_blocks; ++id) {
+    blocks_[id];
+    free_.insert(id);
+  }
+}
+
+size_t CacheModel::Meant(size_t size, const std::optional<int32_t>& count) const {
+  if (!count) return size;
+  return static_cast<size_t>(std::clamp<int64_t>(*count, 0, static_cast<int64_t>(size)));
+}
+
+Statuses CacheModel::Plan(const Rows& rows, const RowSettings& settings,
+                          const std::function<OpStatus(size_t)>& plan) const {
+  Statuses statuses(rows.size(), kUnwritten);
+  std::set<int32_t> seen;
+  for (size_t i = 0; i < Meant(rows.size(), settings.count); ++i) {
+    const bool in_table = rows[i] >= 0 && rows[i] < static_cast<int32_t>(rows_.size());
+    statuses[i] = in_table && seen.insert(rows[i]).second ? plan(i) : kInvalid;
+  }
+  return statuses;
+}
+
+void CacheModel::CancelUnlessAllOk(Statuses& statuses, size_t meant, FailureMode failure) {
+  const auto end = statuses.begin() + static_cast<ptrdiff_t>(meant);
+  if (failure == FailureMode::kPerRow) return;
+  if (std::all_of(statuses.begin(), end, [](OpStatus s) { return s == kOk; })) return;
+  std::replace(statuses.begin(), end, kOk, kCancelled);
+}
+
+BlockId CacheModel::TakeLowest() {
+  const BlockId id = *free_.begin();
+  free_.erase(free_.begin());
+  Block& block = blocks_[id];
+  block.references = 1;
+  block.generation = (block.generation + 1) % (1 << 14);
+  return id;
+}
+
+void CacheModel::Drop(BlockId id) {
+  Block& block = blocks_[id];
+  if (--block.references > 0) return;
+  block.generation = (block.generation + 1) % (1 << 14);
+  free_.insert(id);
+}
+
+std::vector<Ids> CacheModel::Grant(Statuses& statuses, const Needs& needs, FailureMode failure) {
+  size_t wanted = 0;
+  for (size_t i = 0; i < needs.size(); ++i) wanted += statuses[i] == kOk ? needs[i] : 0;
+  std::vector<Ids> granted(needs.size());
+  if (failure == FailureMode::kWholeBatch && wanted > free_.size()) {
+    const OpStatus status = wanted > options_.num_blocks ? kNeverFits : kFull;
+    for (size_t i = 0; i < needs.size(); ++i) {
+      if (statuses[i] == kOk) statuses[i] = needs[i] > 0 ? status : kCancelled;
+    }
+    return granted;
+  }
+  for (size_t i = 0; i < needs.size(); ++i) {
+    if (statuses[i] != kOk) continue;
+    if (needs[i] > free_.size()) {
+      statuses[i] = kFull;
+      continue;
+    }
+    for (uint32_t k = 0; k < needs[i]; ++k) granted[i].push_back(TakeLowest());
+  }
+  return granted;
+}
+
+RowResults CacheModel::Grow(const Rows& rows, const Tokens& tokens, const RowSettings& settings,
+                            bool appends) {
+  const uint32_t block_tokens = options_.block_tokens;
+  Needs needs(rows.size(), 0);
+  std::vector<bool> copies_tail(rows.size(), false);
+  RowResults results;
+  results.statuses = Plan(rows, settings, [&](size_t i) {
+    if (tokens[i] < 0) return kInvalid;
+    const Row& row = rows_[static_cast<size_t>(rows[i])];
+    const size_t blocks = BlocksFor(int64_t{appends ? row.kv_len : 0} + tokens[i], block_tokens);
+    if (blocks > options_.max_blocks_per_sequence) return kTableFull;
+    if (blocks > options_.num_blocks) return kNeverFits;
+    needs[i] = static_cast<uint32_t>(std::max(blocks, row.blocks.size()) - row.blocks.size());
+    const auto tail = static_cast<size_t>(row.kv_len) / block_tokens;
+    copies_tail[i] = appends && tokens[i] > 0 && row.kv_len % block_tokens != 0 &&
+                     blocks_[row.blocks[tail]].references > 1;
+    needs[i] += copies_tail[i];
+    return copies_tail[i] && !settings.with_copies ? kWrongState : kOk;
+  });
+  const size_t meant = Meant(rows.size(), settings.count);
+  if (appends && settings.slot_capacity) {
+    int64_t slots = 0;
+    for (size_t i = 0; i < meant; ++i) {
+      slots += std::max(tokens[i], 0);
+      if (tokens[i] > 0 && slots > *settings.slot_capacity) results.statuses[i] = kInvalid;
+    }
+  }
+  CancelUnlessAllOk(results.statuses, meant, settings.failure);
+  const std::vector<Ids> granted = Grant(results.statuses, needs, settings.failure);
+
+  if (settings.with_copies) results.copies.resize(rows.size());
+  Ids replaced;
+  for (size_t i = 0; i < meant; ++i) {
+    if (results.statuses[i] != kOk) continue;
+    Row& row = rows_[static_cast<size_t>(rows[i])];
+    Ids ids = granted[i];
+    if (copies_tail[i]) {
+      BlockId& tail = row.blocks[static_cast<size_t>(row.kv_len) / block_tokens];
+      results.copies[i] = {tail, ids[0], static_cast<int32_t>(row.kv_len % block_tokens)};
+      replaced.push_back(tail);
+      tail = ids[0];
+      ids.erase(ids.begin());
+    }
+    row.blocks.insert(row.blocks.end(), ids.begin(), ids.end());
+    row.is_open = true;
+    if (appends) row.kv_len += tokens[i];
+  }
+  for (const BlockId id : replaced) Drop(id);
+  return results;
+}
+
+Statuses CacheModel::Reserve(const Rows& rows, const Tokens& tokens, const RowSettings& settings) {
+  return Grow(rows, tokens, settings, false).statuses;
+}
+
+RowResults CacheModel::Append(const Rows& rows, const Tokens& tokens, const RowSettings& settings) {
+  RowResults results = Grow(rows, tokens, settings, true);
+  if (settings.slot_capacity) {
+    results.slots = SlotsOf(rows, tokens, results, *settings.slot_capacity);
+  }
+  return results;
+}
+
+Slots CacheModel::SlotsOf(const Rows& rows, const Tokens& tokens, const RowResults& results,
+                          int64_t capacity) const {
+  Slots slots;
+  for (size_t i = 0; i < rows.size() && static_cast<int64_t>(slots.size()) < capacity; ++i) {
+    if (results.statuses[i] == kUnwritten) break;
+    for (int32_t t = 0; t < tokens[i] && static_cast<int64_t>(slots.size()) < capacity; ++t) {
+      if (results.statuses[i] != kOk) {
+        slots.push_back(-1);
+        continue;
+      }
+      const Row& row = rows_[static_cast<size_t>(rows[i])];
+      const int64_t at = row.kv_len - tokens[i] + t;
+      const BlockId id = row.blocks[static_cast<size_t>(at / options_.block_tokens)];
+      slots.push_back(int64_t{id} * options_.block_tokens + at % options_.block_tokens);
+    }
+  }
+  slots.resize(static_cast<size_t>(capacity), -1);
+  return slots;
+}
+
+Statuses CacheModel::Truncate(const Rows& rows, const Tokens& tokens, const RowSettings& settings) {
+  Statuses statuses = Plan(rows, settings, [&](size_t i) {
+    if (tokens[i] < 0) return kInvalid;
+    return rows_[static_cast<size_t>(rows[i])].is_open ? kOk : kClosed;
+  });
+  CancelUnlessAllOk(statuses, Meant(rows.size(), settings.count), settings.failure);
+  for (size_t i = 0; i < rows.size(); ++i) {
+    if (statuses[i] != kOk) continue;
+    Row& row = rows_[static_cast<size_t>(rows[i])];
+    row.kv_len = std::min(row.kv_len, tokens[i]);
+    while (row.blocks.size() > BlocksFor(tokens[i], options_.block_tokens)) {
+      Drop(row.blocks.back());
+      row.blocks.pop_back();
+    }
+  }
+  return statuses;
+}
+
+Statuses CacheModel::Close(const Rows& rows, const RowSettings& settings) {
+  Statuses statuses = Plan(rows, settings, [&](size_t i) {
+    return rows_[static_cast<size_t>(rows[i])].is_open ? kOk : kClosed;
+  });
+  CancelUnlessAllOk(statuses, Meant(rows.size(), settings.count), settings.failure);
+  for (size_t i = 0; i < rows.size(); ++i) {
+    if (statuses[i] != kOk) continue;
+    Row& row = rows_[static_cast<size_t>(rows[i])];
+    for (const BlockId id : row.blocks) Drop(id);
+    row = Row{.is_open = false, .generation = row.generation + 1, .kv_len = 0, .blocks = {}};
+  }
+  return statuses;
+}
+
+RowResults CacheModel::Fork(const Rows& children, const Rows& parents, const Tokens& tokens,
+                            const RowSettings& settings) {
+  const auto block_tokens = static_cast<int32_t>(options_.block_tokens);
+  Needs needs(children.size(), 0);
+  RowResults results;
+  results.statuses = Plan(children, settings, [&](size_t i) {
+    if (parents[i] < 0 || parents[i] >= static_cast<int32_t>(rows_.size()) || tokens[i] < 0) {
+      return kInvalid;
+    }
+    if (rows_[static_cast<size_t>(children[i])].is_open) return kWrongState;
+    const Row& parent = rows_[static_cast<size_t>(parents[i])];
+    if (!parent.is_open) return kClosed;
+    if (tokens[i] > parent.kv_len) return kInvalid;
+    needs[i] = tokens[i] % block_tokens != 0;
+    return needs[i] > 0 && !settings.with_copies ? kWrongState : kOk;
+  });
+  CancelUnlessAllOk(results.statuses, Meant(children.size(), settings.count), settings.failure);
+  const std::vector<Ids> granted = Grant(results.statuses, needs, settings.failure);
+  if (settings.with_copies) results.copies.resize(children.size());
+  for (size_t i = 0; i < children.size(); ++i) {
+    if (results.statuses[i] != kOk) continue;
+    Row& child = rows_[static_cast<size_t>(children[i])];
+    const Row& parent = rows_[static_cast<size_t>(parents[i])];
+    child.is_open = true;
+    child.kv_len = tokens[i];
+    const auto full = static_cast<size_t>(tokens[i] / block_tokens);
+    for (size_t k = 0; k < full; ++k) {
+      child.blocks.push_back(parent.blocks[k]);
+      ++blocks_[parent.blocks[k]].references;
+    }
+    if (needs[i] == 0) continue;
+    child.blocks.push_back(granted[i][0]);
+    results.copies[i] = {parent.blocks[full], granted[i][0], tokens[i] % block_tokens};
+  }
+  return results;
+}
+
+Statuses CacheModel::ChangeList(const Ids& ids, const ListSettings& settings, int32_t change) {
+  Statuses statuses(ids.size(), kUnwritten);
+  std::map<BlockId, int32_t> left;  // references when the entries so far have been released
+  for (const auto& [id, block] : blocks_) left[id] = block.references;
+  const size_t meant = Meant(ids.size(), settings.count);
+  for (size_t i = 0; i < meant; ++i) {
+    statuses[i] = kOk;
+    if (ids[i] == kNullBlock) continue;
+    if (ids[i] > options_.num_blocks) {
+      statuses[i] = kInvalid;
+      continue;
+    }
+    const Block& block = blocks_[ids[i]];
+    const bool is_stale = settings.generations && (*settings.generations)[i] != ~0u &&
+                          (*settings.generations)[i] != block.generation;
+    if (is_stale || (change > 0 && block.references == 0)) {
+      statuses[i] = kStale;
+    } else if (change < 0 && left[ids[i]]-- <= 0) {
+      statuses[i] = kDoubleFree;
+    }
+  }
+  CancelUnlessAllOk(statuses, meant, settings.failure);
+  for (size_t i = 0; i < meant; ++i) {
+    if (statuses[i] != kOk || ids[i] == kNullBlock) continue;
+    outside_[ids[i]] += change;
+    if (outside_[ids[i]] == 0) outside_.erase(ids[i]);
+    if (change > 0) {
+      ++blocks_[ids[i]].references;
+    } else {
+      Drop(ids[i]);
+    }
+  }
+  return statuses;
+}
+
+Statuses CacheModel::Share(const Ids& ids, const ListSettings& settings) {
+  return ChangeList(ids, settings, 1);
+}
+
+Statuses CacheModel::Release(const Ids& ids, const ListSettings& settings) {
+  return ChangeList(ids, settings, -1);
+}
+
+CacheSnapshot CacheModel::Snapshot() const {
+  CacheSnapshot snapshot;
+  for (const Row& row : rows_) {
+    Ids entries = row.blocks;
+    entries.resize(options_.max_blocks_per_sequence, kNullBlock);
+    snapshot.rows.push_back({row.is_open, row.generation, row.kv_len,
+                             static_cast<uint32_t>(row.blocks.size()), entries});
+  }
+  for (const auto& [id, block] : blocks_) {
+    snapshot.blocks.push_back({block.references, block.generation, free_.count(id) > 0});
+  }
+  return snapshot;
+}
+
+}  // namespace kvpage::test

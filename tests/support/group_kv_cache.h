@@ -1,0 +1,124 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// tests/support/group_kv_cache.h
+//
+// A KvCache in host memory whose batch operations are run by a group of any kind: the algorithms of
+// kvpage/core, as a GPU runs them, without a GPU. The runner decides what the lanes are:
+//   Atomics                          its atomics policy
+//   absl::Status Run(body)           runs body(group) in every lane of one group
+// Audit, hash and copies have no collective calls, so they run on the calling thread.
+
+#ifndef KVPAGE_TESTS_SUPPORT_GROUP_KV_CACHE_H_
+#define KVPAGE_TESTS_SUPPORT_GROUP_KV_CACHE_H_
+
+#include <cstring>
+#include <memory>
+#include <utility>
+
+#include "absl/status/status.h"
+
+#include "kvpage/core/append_rows.h"
+#include "kvpage/core/audit.h"
+#include "kvpage/core/block_lists.h"
+#include "kvpage/core/copy_blocks.h"
+#include "kvpage/core/fork_rows.h"
+#include "kvpage/core/release_rows.h"
+#include "kvpage/core/state_hash.h"
+#include "kvpage/kv_cache.h"
+
+namespace kvpage::test {
+
+template <class Runner>
+class GroupKvCache final : public KvCache {
+  using A = typename Runner::Atomics;
+
+ public:
+  static absl::StatusOr<std::unique_ptr<KvCache>> Create(const KvCacheOptions& options,
+                                                         const Runner& runner = {}) {
+    static HostMemoryResource memory;
+    absl::StatusOr<CacheState> state = CacheState::Create(options, memory);
+    if (!state.ok()) return state.status();
+    return std::make_unique<GroupKvCache>(*std::move(state), memory, runner);
+  }
+
+  GroupKvCache(CacheState state, MemoryResource& memory, const Runner& runner)
+      : KvCache(std::move(state), memory), pool_ref_(pool()), table_ref_(table()), runner_(runner) {
+    pool_ref_.Init(0, 1);
+    table_ref_.Init(0, 1);
+  }
+
+ private:
+  template <template <class, class> class Operation, class Batch>
+  absl::Status RunRows(const Batch& batch) {
+    return runner_.Run(
+        [&]<class G>(G& group) { Operation<A, G>(group, pool_ref_, table_ref_, batch).Run(); });
+  }
+
+  absl::Status DoReserve(StreamRef, const ReserveBatch& batch) override {
+    return RunRows<AppendRows>(batch);
+  }
+  absl::Status DoAppend(StreamRef, const AppendBatch& batch) override {
+    return RunRows<AppendRows>(batch);
+  }
+  absl::Status DoTruncate(StreamRef, const TruncateBatch& batch) override {
+    return RunRows<ReleaseRows>(batch);
+  }
+  absl::Status DoClose(StreamRef, const CloseBatch& batch) override {
+    return RunRows<ReleaseRows>(batch);
+  }
+  absl::Status DoFork(StreamRef, const ForkBatch& batch) override {
+    return RunRows<ForkRows>(batch);
+  }
+  absl::Status DoShare(StreamRef, const BlockListBatch& batch) override {
+    return runner_.Run(
+        [&]<class G>(G& group) { BlockLists<A, G>(group, pool_ref_, batch).Share(); });
+  }
+  absl::Status DoRelease(StreamRef, const BlockListBatch& batch) override {
+    return runner_.Run(
+        [&]<class G>(G& group) { BlockLists<A, G>(group, pool_ref_, batch).Release(); });
+  }
+
+  // By two workers after one another, who must share the bytes out completely.
+  absl::Status DoCopyBlocks(StreamRef, const BlockCopy* copies, int32_t num_copies,
+                            const KvTensor& tensor) override {
+    for (int32_t i = 0; i < num_copies; ++i) {
+      for (uint64_t worker : {0, 1}) {
+        if (CopyUnitBytes(tensor) >= 8) {
+          CopyBlock<uint64_t>(tensor, copies[i], worker, 2);
+        } else if (CopyUnitBytes(tensor) >= 2) {
+          CopyBlock<uint16_t>(tensor, copies[i], worker, 2);
+        } else {
+          CopyBlock<uint8_t>(tensor, copies[i], worker, 2);
+        }
+      }
+    }
+    return absl::OkStatus();
+  }
+
+  absl::Status DoAudit(StreamRef, AuditReport* report, uint32_t* workspace) override {
+    const kvpage::Audit<A> audit(pool_ref_, table_ref_, report, workspace);
+    for (uint64_t worker : {1, 0}) audit.Clear(worker, 2);
+    for (uint64_t worker : {1, 0}) audit.Count(worker, 2);
+    for (uint64_t worker : {1, 0}) audit.Check(worker, 2);
+    return absl::OkStatus();
+  }
+  absl::Status DoStateHash(StreamRef, uint64_t* hash) override {
+    *hash = 0;
+    for (uint64_t worker : {2, 0, 1}) AddStateHash(pool_ref_, table_ref_, worker, 3, hash);
+    return absl::OkStatus();
+  }
+
+  absl::Status DoSynchronize(StreamRef) override { return absl::OkStatus(); }
+  absl::Status DoDownload(StreamRef, void* to, const void* from, size_t bytes) override {
+    std::memcpy(to, from, bytes);
+    return absl::OkStatus();
+  }
+
+  BlockPoolRef<A> pool_ref_;
+  PageTableRef<A> table_ref_;
+  Runner runner_;
+};
+
+}  // namespace kvpage::test
+
+#endif  // KVPAGE_TESTS_SUPPORT_GROUP_KV_CACHE_H_

@@ -1,0 +1,139 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// One block's word with one thread: counts, lives, and every kind of misuse.
+
+#include "kvpage/core/block_words.h"
+
+#include <gtest/gtest.h>
+
+#include "kvpage/core/cpu_atomics.h"
+#include "tests/support/printing.h"
+
+namespace kvpage {
+namespace {
+
+using Ref = BlockWordsRef<CpuAtomics>;
+using enum OpStatus;
+
+constexpr uint32_t kAny = Ref::kAnyGeneration;
+
+class BlockWords : public testing::Test {
+ protected:
+  BlockWords() { ref_.Init(1); }
+
+  void ExpectState(int32_t references, uint32_t generation) {
+    EXPECT_EQ(ref_.State(1).references, references);
+    EXPECT_EQ(ref_.State(1).generation, generation);
+  }
+  void ExpectDrop(uint32_t n, uint32_t generation, OpStatus status, bool last) {
+    const Dropped dropped = ref_.Drop(1, n, generation);
+    EXPECT_EQ(dropped.status, status);
+    EXPECT_EQ(dropped.last, last);
+  }
+  void ExpectShare(uint32_t n, uint32_t generation, OpStatus status) {
+    const Dropped shared = ref_.Share(1, n, generation);
+    EXPECT_EQ(shared.status, status);
+    EXPECT_FALSE(shared.last);
+  }
+
+  uint32_t word_ = 0xdead;
+  Ref ref_{BlockWordsStorage{&word_, WordLayout::Make(1, 4, Placement::kContiguous)}};
+};
+
+TEST_F(BlockWords, ALifeFromOwnToTheLastDrop) {
+  ExpectState(0, 0);
+  EXPECT_FALSE(ref_.State(1).owned());
+  ref_.Own(1);
+  ExpectState(1, 1);
+  EXPECT_TRUE(ref_.State(1).owned());
+  ExpectShare(3, kAny, kOk);
+  ExpectState(4, 1);
+  ExpectDrop(2, kAny, kOk, false);
+  ExpectDrop(1, 1, kOk, false);
+  ExpectDrop(1, kAny, kOk, true);
+  ExpectState(0, 2);
+  ref_.Own(1);
+  ExpectState(1, 3);
+}
+
+TEST_F(BlockWords, SeveralReferencesCanBeTheLast) {
+  ref_.Own(1);
+  ExpectShare(2, kAny, kOk);
+  ExpectDrop(3, kAny, kOk, true);
+  ExpectState(0, 2);
+}
+
+TEST_F(BlockWords, DroppingWhatNobodyHoldsIsDoubleFreeAndChangesNothing) {
+  ExpectDrop(1, kAny, kDoubleFree, false);
+  ref_.Own(1);
+  ExpectDrop(2, kAny, kDoubleFree, false);
+  ExpectState(1, 1);
+  ExpectDrop(1, kAny, kOk, true);
+  ExpectDrop(1, kAny, kDoubleFree, false);
+  ExpectDrop(1, 2, kDoubleFree, false);
+  ExpectState(0, 2);
+}
+
+TEST_F(BlockWords, AHandleOfAnEarlierLifeIsStaleAndChangesNothing) {
+  ref_.Own(1);
+  ExpectDrop(1, kAny, kOk, true);
+  ExpectShare(1, 1, kStale);
+  ExpectDrop(1, 1, kStale, false);
+  ExpectState(0, 2);
+  ref_.Own(1);
+  ExpectShare(1, 1, kStale);
+  ExpectDrop(1, 1, kStale, false);
+  ExpectState(1, 3);
+  ExpectShare(1, 3, kOk);
+  ExpectDrop(1, 3, kOk, false);
+}
+
+TEST_F(BlockWords, SharingAFreeBlockIsStale) {
+  ExpectShare(1, kAny, kStale);
+  ExpectShare(1, 0, kStale);
+  ExpectState(0, 0);
+}
+
+TEST_F(BlockWords, MoreReferencesThanFitAreRefused) {
+  ref_.Own(1);
+  ExpectShare(Ref::kMaxReferences - 1, kAny, kOk);
+  ExpectState(Ref::kMaxReferences, 1);
+  ExpectShare(1, kAny, kInvalid);
+  ExpectShare(0xffffffff, kAny, kInvalid);
+  ExpectState(Ref::kMaxReferences, 1);
+  ExpectDrop(Ref::kMaxReferences, 1, kOk, true);
+  ExpectState(0, 2);
+}
+
+TEST_F(BlockWords, GenerationsGoRoundAfter8192LivesWithoutTouchingTheCount) {
+  for (uint32_t life = 0; life < 8192 + 2; ++life) {
+    const uint32_t odd = (2 * life + 1) % (1 << 14);
+    ref_.Own(1);
+    ASSERT_EQ(ref_.State(1).generation, odd);
+    ASSERT_EQ(ref_.State(1).references, 1);
+    // The last reference goes by itself, or as one of two: both ends of a life must wrap.
+    if (life % 2 == 1) ExpectShare(1, odd, kOk);
+    if (life % 2 == 1) ExpectDrop(1, odd, kOk, false);
+    ExpectDrop(1, odd, kOk, true);
+    ASSERT_EQ(ref_.State(1).generation, (odd + 1) % (1 << 14));
+    ASSERT_EQ(ref_.State(1).references, 0);
+    ASSERT_FALSE(ref_.State(1).owned());
+  }
+}
+
+TEST_F(BlockWords, AHandleIsRecognisedAsStaleFor8191LaterLives) {
+  ref_.Own(1);
+  const uint32_t old_life = ref_.State(1).generation;
+  for (uint32_t later = 0; later < 8191; ++later) {
+    ExpectDrop(1, kAny, kOk, true);
+    ExpectShare(1, old_life, kStale);
+    ref_.Own(1);
+    ASSERT_EQ(ref_.Share(1, 1, old_life).status, kStale) << later;
+  }
+  ExpectDrop(1, kAny, kOk, true);
+  ref_.Own(1);
+  EXPECT_EQ(ref_.State(1).generation, old_life);  // round once
+}
+
+}  // namespace
+}  // namespace kvpage

@@ -1,0 +1,193 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The mutants: what each breaks, how, and which test must notice."""
+
+import dataclasses
+
+
+@dataclasses.dataclass
+class Mutant:
+    name: str
+    breaks: str
+    edits: list  # of (file under include/kvpage/core, exact old text, new text)
+    test: str
+    filter: str
+
+
+GATE = "tests/sched/gate_sched_test.cc"
+GATE_WARP = "tests/sched/gate_warp_sched_test.cc"
+POOL = "tests/sched/pool_sched_test.cc"
+POOL_WARP = "tests/sched/pool_warp_sched_test.cc"
+BATCH = "tests/sched/batch_sched_test.cc"
+TABLE = "tests/sched/table_sched_test.cc"
+
+_READ_GRANTED = """    for (uint32_t s = g.rank(); s < num_shards(); s += g.size()) {
+      granted_sum += A::LoadRelaxed(granted(s));
+    }
+"""
+_READ_SUPPLY = """      const uint64_t seen_supply = A::LoadRelaxed(supply(s));
+      const uint64_t seen_asked = A::LoadRelaxed(asked(s));
+      supply_sum += seen_supply;
+"""
+_GATHERED = "      if (take > 0 && !Attempt(s, take, seen_supply)) take = 0;\n"
+_SETTLE_HAND = (
+    "      if (hand.count[slot] > 0) "
+    "A::AddRelaxed(granted(s), uint64_t{hand.count[slot]});\n")
+_GIVE_BACK = "      if (count > kept) A::AddRelaxed(asked(base + g.rank()), kept - count);\n"
+_SETTLE = "    if (g.rank() == 0) A::AddRelaxed(granted(shard), n);\n"
+_F2 = ("    A::FenceAcqRel();  // F2: the blocks' former owners are acquired, "
+       "and D is ordered after R\n")
+_UNDO = "    A::AddRelaxed(asked(s), uint64_t{0} - n);\n"
+
+MUTANTS = [
+    # --- the exact gate ---
+    Mutant("gate-supply-before-granted", "a scan reads every supply before any granted",
+           [("exact_gate.h", _READ_GRANTED, ""),
+            ("exact_gate.h", "    Scan scan;\n    scan.bound",
+             _READ_GRANTED + "    Scan scan;\n    scan.bound")],
+           GATE, "*InTime"),
+    Mutant("gate-pairwise-scan", "a scan reads granted and supply shard by shard",
+           [("exact_gate.h", _READ_GRANTED, ""),
+            ("exact_gate.h", _READ_SUPPLY,
+             "      granted_sum += A::LoadRelaxed(granted(s));\n" + _READ_SUPPLY)],
+           GATE, "*InTime"),
+    Mutant("gate-no-f3", "no fence between the two sweeps of a scan",
+           [("exact_gate.h", "    A::FenceAcqRel();  // F3\n", "")], GATE, "*WeakMemory"),
+    Mutant("gate-verdict-uses-asked", "Full is decided by what is asked, not what is granted",
+           [("exact_gate.h", "granted_sum += A::LoadRelaxed(granted(s));",
+             "granted_sum += A::LoadRelaxed(asked(s));")], GATE, "*InTime"),
+    Mutant("gate-release-lowers", "a release lowers asked and granted instead of raising supply",
+           [("exact_gate.h", "    A::AddRelaxed(supply(shard), n);\n",
+             "    A::AddRelaxed(asked(shard), uint64_t{0} - n);\n"
+             "    A::AddRelaxed(granted(shard), uint64_t{0} - n);\n")], GATE, "*InTime"),
+    Mutant("gate-settles-when-taken", "a gatherer settles each part as soon as it has it",
+           [("exact_gate.h", _GATHERED,
+             _GATHERED + "      if (take > 0) A::AddRelaxed(granted(s), take);\n"),
+            ("exact_gate.h", _SETTLE_HAND, ""),
+            ("exact_gate.h", _GIVE_BACK,
+             _GIVE_BACK.replace("if (count > kept)", "if (count > kept) A::AddRelaxed(granted(base "
+                                "+ g.rank()), kept - count);\n      if (count > kept)"))],
+           GATE, "*InTime"),
+    Mutant("gate-no-undo", "a failed attempt stays in asked",
+           [("gate_counters.h", _UNDO, "")], GATE, "*InTime"),
+    Mutant("gate-undo-settles", "a failed attempt is settled as well",
+           [("gate_counters.h", _UNDO, _UNDO + "    A::AddRelaxed(granted(s), n);\n")],
+           GATE, "*InTime"),
+    Mutant("gate-no-settle", "a success is not settled",
+           [("exact_gate.h", _SETTLE, "")], GATE, "*InTime"),
+    Mutant("gate-keeps-last-part", "the last part of a hand is not given back",
+           [("exact_gate.h", "if (count > kept) A::AddRelaxed(",
+             "if (count > kept && base + g.rank() + 1 < num_shards()) A::AddRelaxed(")],
+           GATE, "*InTime"),
+    Mutant("gate-any-is-enough", "an attempt succeeds if anything is left",
+           [("gate_counters.h", "if (Covers(seen_supply, before, n)) return true;",
+             "if (Covers(seen_supply, before, 1)) return true;")], GATE, "*InTime"),
+    Mutant("gate-no-unlock", "a gatherer keeps the lock",
+           [("exact_gate.h", "    if (g.rank() == 0) A::StoreRelaxed(lock(), uint64_t{0});\n",
+             "    (void)g;\n")],
+           GATE, "*InTime"),
+    Mutant("gate-narrow-verdict", "the sums of a verdict have two bits",
+           [("exact_gate.h", "static_cast<int64_t>(g.Sum(supply_sum) - g.Sum(granted_sum));",
+             "static_cast<int64_t>((g.Sum(supply_sum) - g.Sum(granted_sum)) & 3);")],
+           GATE, "*InTime"),
+    Mutant("gate-no-lock", "everybody gathers at once",
+           [("exact_gate.h",
+             "A::LoadRelaxed(lock()) == 0 && A::ExchangeRelaxed(lock(), uint64_t{1}) == 0;",
+             "true;")], GATE, "*BusyForEver"),
+    Mutant("gate-hand-not-kept", "a gatherer gives its hand back after each pass",
+           [("exact_gate.h", "        return false;\n      }\n      A::Pause(attempt);\n",
+             "        return false;\n      }\n      GiveBack(g, 0, hand);\n      held = 0;\n"
+             "      A::Pause(attempt);\n")], GATE, "*KeepsItsHand"),
+    Mutant("gate-no-precheck", "the loop attempts shards that do not show enough",
+           [("exact_gate.h",
+             "if (n > 0 && Covers(seen_supply, seen_asked, n) && distance < nearest) {",
+             "if (n > 0 && distance < nearest) {")], GATE, "*BusyForEver"),
+    Mutant("gate-no-f2", "no fence between an attempt and its settlement",
+           [("exact_gate.h", _F2, "")], GATE, "*WeakMemory"),
+    Mutant("gate-no-sync-in-scan", "lanes sweep supply before all lanes have swept granted",
+           [("exact_gate.h", "    A::FenceAcqRel();  // F3\n    g.Sync();\n",
+             "    A::FenceAcqRel();  // F3\n")], GATE_WARP, "*WeakMemory"),
+    Mutant("gate-part-offsets", "the parts of a request overlap",
+           [("exact_gate.h", "      offset += total;\n", "")], GATE, "*InTime"),
+    Mutant("batch-no-slack", "a batch says Full without asking what else may be free",
+           [("row_grants.h", "if (Decide(wanted, held, beside, kept)) break;",
+             "if (Decide(wanted, held, 0, kept)) break;")], BATCH, "*InTime"),
+    Mutant("batch-keeps-all", "a batch does not give back what its rows do not need",
+           [("row_grants.h", "    gate.GiveBack(g_, kept, hand);\n", "")], BATCH, "*InTime"),
+    # --- free bits ---
+    Mutant("bits-no-second-look", "who clears a summary bit does not look at the leaf again",
+           [("free_bits.h", "    if (A::LoadRelaxed(&s_.leaves[leaf]) != 0) A::OrRelease(Summary("
+             "leaf), SummaryBit(leaf));\n", "")], POOL, "*InTime"),
+    Mutant("bits-summary-relaxed", "a summary bit is set without release",
+           [("free_bits.h", "if (old == 0) A::OrRelease(", "if (old == 0) A::FetchOrRelaxed(")],
+           POOL, "*SeesEverything*"),
+    Mutant("bits-clear-relaxed", "a summary bit is cleared without acquire",
+           [("free_bits.h", "A::FetchAndAcquire(", "A::FetchAndRelaxed(")],
+           POOL, "*SeesEverything*"),
+    Mutant("bits-wrong-summary-bit", "summary bits are numbered over all shards",
+           [("free_bits.h", "(leaf & ((1u << leaf_shift_) - 1) & 63)", "(leaf & 63)")],
+           POOL, "*InTime"),
+    Mutant("bits-blind-claim", "a claim takes for its own what another has claimed",
+           [("free_bits.h", "      got = old & bits;\n", "      got = bits;\n")], POOL, "*InTime"),
+    Mutant("pool-credit-before-bits", "a block is credited before its bit is set",
+           [("freed_blocks.h", "      bits.Put(static_cast<uint32_t>(leaf), blocks);\n", ""),
+            ("freed_blocks.h", "gate.Credit(static_cast<uint32_t>(shard), n); });\n",
+             "gate.Credit(static_cast<uint32_t>(shard), n); });\n"
+             "    w.OrByKey(my_blocks != 0, my_leaf, my_blocks, [&](uint64_t leaf, uint64_t blocks)"
+             " {\n      bits.Put(static_cast<uint32_t>(leaf), blocks);\n    });\n")],
+           POOL, "*AtOnce"),
+    # --- order between the owners of a block ---
+    Mutant("pool-no-f1", "a bit is set without release",
+           [("freed_blocks.h", "    A::FenceAcqRel();  // F1\n", "")], POOL, "*SeesEverything*"),
+    Mutant("pool-no-f2", "a block is taken without acquire",
+           [("exact_gate.h", _F2, "")], POOL, "*SeesEverything*"),
+    Mutant("pool-no-f2-for-hands", "blocks of several shards are taken without acquire",
+           [("exact_gate.h", "    A::FenceAcqRel();  // F2\n", "")], POOL, "*SeesEverything*"),
+    Mutant("pool-no-f0", "one of several holders lets go without release",
+           [("block_words.h",
+             "    A::FenceAcqRel();  // F0: this holder's accesses "
+             "come before the count it lowers\n",
+             "")], POOL, "*LastHolder*"),
+    Mutant("pool-no-sync-before-f1", "a lane publishes for other lanes without meeting them",
+           [("freed_blocks.h", "    w.Sync();  // before the fence: the lane that puts a bit "
+             "publishes for the lane that freed it\n", "")], POOL_WARP, "*"),
+    Mutant("pool-no-sync-after-f2", "a lane uses a block before the lane that claimed it acquired",
+           [("exact_gate.h", _F2 + "    g.Sync();\n", _F2)], POOL_WARP, "*HandBlocksOver*"),
+    Mutant("pool-own-after-f2", "a block's word is read after the fence that acquires it",
+           [("block_pool_ref.h",
+             "                          words_.Own(mine);  "
+             "// before F2, which acquires what it read\n", ""),
+            ("block_pool_ref.h", "    g.Sync();\n    return mine;\n",
+             "    if (mine != kNullBlock) words_.Own(mine);\n    g.Sync();\n    return mine;\n")],
+           POOL_WARP, "*Share*"),
+    # --- block words ---
+    Mutant("words-no-generation", "a stale handle can release a block",
+           [("block_words.h",
+             "      if (!Matches(seen, generation)) return {OpStatus::kStale, false};\n", "")],
+           POOL, "*SeesEverything*"),
+    Mutant("words-share-no-generation", "a stale handle can share a block",
+           [("block_words.h",
+             "return state.owned() && state.references > 0 && Matches(state, generation);",
+             "(void)generation;\n    return state.owned() && state.references > 0;")],
+           POOL, "*SeesEverything*"),
+    Mutant("words-no-double-free-check", "a block that nobody holds can be released",
+           [("block_words.h",
+             "      if (!seen.owned() || seen.references < static_cast<int32_t>(n)) {\n"
+             "        return {OpStatus::kDoubleFree, false};\n      }\n", "")],
+           POOL, "*DoubleFree"),
+    Mutant("words-late-share-forgets", "a share that came too late forgets the life it came into",
+           [("block_words.h", "(joined || now.generation != old.generation)", "joined")],
+           POOL, "*LastHolder*"),
+    Mutant("words-late-share-own-life", "a share that came too late frees only the life it meant",
+           [("block_words.h", "(joined || now.generation != old.generation)",
+             "(alive || now.generation != old.generation)")], POOL, "*LastHolder*"),
+    Mutant("words-late-share-always-frees", "a share that came too late frees what it did not hold",
+           [("block_words.h", "(joined || now.generation != old.generation)", "true")],
+           POOL, "*LastHolder*"),
+    # --- page table ---
+    Mutant("table-publish-relaxed", "a row's new length is published without release",
+           [("page_table_ref.h", "A::StoreRelease(SequenceWord(row), state.Word());",
+             "A::StoreRelaxed(SequenceWord(row), state.Word());")], TABLE, "*"),
+    Mutant("table-read-relaxed", "a row's length is read without acquire",
+           [("page_table_ref.h", "SequenceState::Parse(A::LoadAcquire(SequenceWord(row)))",
+             "SequenceState::Parse(A::LoadRelaxed(SequenceWord(row)))")], TABLE, "*"),
+]

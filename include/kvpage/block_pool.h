@@ -67,7 +67,7 @@ class KVPAGE_EXPORT BlockPool {
   // The handle of a block that the caller holds. REQUIRES: 1 <= id <= num_blocks().
   BlockHandle Handle(BlockId id) const noexcept;
 
-  // Free blocks: exact if nobody else is at work, else a count they had or will have.
+  // Free blocks: exact if nobody else is at work, else an estimate that may be too low.
   uint32_t free_blocks() const noexcept;
 
   // For BlockPoolRef<CpuAtomics>: the same pool, operation by operation.

@@ -7,6 +7,7 @@
 #ifndef KVPAGE_TESTS_CONFORMANCE_BLOCK_LIST_SUITE_H_
 #define KVPAGE_TESTS_CONFORMANCE_BLOCK_LIST_SUITE_H_
 
+#include "kvpage/core/cpu_atomics.h"
 #include "tests/conformance/fixture.h"
 
 namespace kvpage::test {
@@ -156,11 +157,16 @@ TYPED_TEST_P(BlockList, MoreReferencesThanAWordCountsAreRefused) {
   const BlockWordsStorage& words = d.cache().pool().words;
   uint32_t* const word = &words.words[words.layout.Index(0)];
   const uint32_t generation = d.Read(word) & 0x3fff;
-  const uint32_t most = (1u << 17) - 1;
+  const uint32_t most = BlockWordsRef<CpuAtomics>::kMaxReferences;
   d.Write(word, most << 14 | generation);
   const uint64_t hash = d.Hash();
   EXPECT_EQ(d.Share({1}), Statuses({kInvalid}));
   EXPECT_EQ(d.Hash(), hash);
+  // One would fit; a list that goes too far changes nothing.
+  d.Write(word, (most - 1) << 14 | generation);
+  const uint64_t almost = d.Hash();
+  EXPECT_EQ(d.Share({1, 1}), Statuses({kInvalid, kInvalid}));
+  EXPECT_EQ(d.Hash(), almost);
   d.Write(word, (most - 2) << 14 | generation);
   EXPECT_EQ(d.Share({1, 1}), Statuses({kOk, kOk}));
   EXPECT_EQ(d.Block(1).references, static_cast<int32_t>(most));

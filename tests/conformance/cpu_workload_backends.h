@@ -100,7 +100,7 @@ struct EmulatedBackend : CpuMemory<CpuAtomics> {
   static constexpr uint32_t kRounds = 1;
   static constexpr uint32_t kMaxUnits = 2;
 #else
-  static constexpr uint32_t kRounds = 5;
+  static constexpr uint32_t kRounds = 3;
   static constexpr uint32_t kMaxUnits = 4;
 #endif
 

@@ -15,6 +15,7 @@
 #include <cstdint>
 #include <numeric>
 
+#include "tests/conformance/budget_workloads.h"
 #include "tests/conformance/pool_workloads.h"
 #include "tests/conformance/workload_world.h"
 
@@ -73,6 +74,35 @@ TYPED_TEST_P(PoolUnderContention, NobodyWithinBudgetIsToldFull) {
                             .greedy = greedy,
                             .impossible = blocks - kHeld + 1});
     EXPECT_EQ(world.CheckAtRest(kHeld), "");
+    EXPECT_EQ(world.FindingsSoFar().full, 0u) << blocks << " blocks, " << lanes << " lanes";
+  });
+}
+
+TYPED_TEST_P(PoolUnderContention, NobodyWithinBudgetIsToldFullBesideVainGatherers) {
+  using World = WorkloadWorld<TypeParam>;
+  using Site = typename World::Site;
+  ForEachShape<TypeParam>([](const auto& shape, uint32_t shards, uint32_t lanes) {
+    const uint32_t greedy = std::min(shape.units / 4, 64u);  // they gather one by one
+    const uint32_t rotators = lanes - greedy * TypeParam::LanesPerUnit(shape);
+    // A small pool gets more blocks, so that it has its shards; but they are held all the time.
+    const uint32_t rest = std::min(shards * 64, 4096u);
+    const uint32_t blocks = 2 * rotators + (2 * rotators < rest ? rest - 2 * rotators : 0);
+    const uint32_t held = blocks - 2 * rotators;
+    World world(shape, PoolOf(blocks, shards), 1);
+    if (held > 0) {
+      world.RunOne(
+          Hold<Site>{.site = world.site(), .blocks = blocks, .references = 1, .leave = true});
+      world.RunOne(LetGo<Site>{.site = world.site(), .held = blocks, .count = 2 * rotators});
+    }
+    for (const auto phase :
+         {RotatePhase::kTakeFirst, RotatePhase::kRotate, RotatePhase::kGiveBack}) {
+      world.Run(Rotate<Site>{.site = world.site(),
+                             .phase = phase,
+                             .rounds = TypeParam::kRounds * 2,
+                             .greedy = greedy,
+                             .impossible = rotators + 1});
+    }
+    EXPECT_EQ(world.CheckAtRest(held), "");
     EXPECT_EQ(world.FindingsSoFar().full, 0u) << blocks << " blocks, " << lanes << " lanes";
   });
 }
@@ -154,7 +184,9 @@ TYPED_TEST_P(PoolUnderContention, GivingBackTooOftenIsToldToEveryoneButTheHolder
 }
 
 REGISTER_TYPED_TEST_SUITE_P(PoolUnderContention, ChurnNeverHandsABlockToTwo,
-                            NobodyWithinBudgetIsToldFull, TwiceAsManyLanesGetExactlyTheCapacity,
+                            NobodyWithinBudgetIsToldFull,
+                            NobodyWithinBudgetIsToldFullBesideVainGatherers,
+                            TwiceAsManyLanesGetExactlyTheCapacity,
                             GroupsThatAskForTooMuchGetAllThatFits, SharersReadUntilTheLastOneLetsGo,
                             GivingBackTooOftenIsToldToEveryoneButTheHolders);
 

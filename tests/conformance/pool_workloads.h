@@ -108,44 +108,6 @@ struct Churn {
   }
 };
 
-// The budgets of all who take add up to what is free, so that nobody but the greedy may ever be
-// told Full: units below `gatherers` take gather_per_lane blocks per lane at once, the next
-// `greedy` units ask for `impossible` blocks, which are never free together, and the others are
-// modest: one block for each lane.
-template <class Site>
-struct Budgets {
-  Site site;
-  uint32_t rounds;
-  uint32_t gatherers;
-  uint32_t gather_per_lane;
-  uint32_t greedy;
-  uint32_t impossible;
-
-  template <Group G>
-  KVPAGE_HOST_DEVICE void operator()(G& g, uint32_t unit, uint32_t first_lane) const {
-    BlockId* ids = site.Ids(first_lane);
-    const uint32_t n = gather_per_lane * g.size();
-    for (uint32_t round = 0; round < rounds; ++round) {
-      if (unit < gatherers) {
-        const OpStatus status = TakeFor(site, g, first_lane, n, ids);
-        if (status == OpStatus::kOk) GiveBackFor(site, g, first_lane, n, ids);
-        CountFull(status != OpStatus::kOk);
-      } else if (unit < gatherers + greedy) {
-        // It writes nothing, so the ids of nobody will do.
-        const uint32_t wish = impossible + round % (site.pool().num_blocks() - impossible + 1);
-        site.Expect(site.pool().TryAllocate(g, wish, ids) == OpStatus::kFull);
-      } else {
-        CountFull(!TakeAndGiveOne(site, g, first_lane + g.rank() + 1));
-      }
-    }
-  }
-
- private:
-  KVPAGE_HOST_DEVICE void CountFull(bool full) const {
-    if (full) site.Count(&site.findings->full);
-  }
-};
-
 // Everybody takes and nobody gives back: per_lane blocks for each lane, all or none for the whole
 // group, or with per_lane = 0 one for each lane that can have one.
 template <class Site>
@@ -193,9 +155,8 @@ struct Hold {
       const BlockId id = i < blocks ? site.ids[i] : kNullBlock;
       if (leave && id != kNullBlock) site.Leave(id, g.rank() + 1);
       if (id == kNullBlock || references == 1) continue;
-      const Dropped shared =
-          site.pool().words().Share(id, references - 1, Site::Pool::kAnyGeneration);
-      site.Expect(shared.status == OpStatus::kOk);
+      site.Expect(site.pool().words().Share(id, references - 1, Site::Pool::kAnyGeneration) ==
+                  OpStatus::kOk);
     }
   }
 };

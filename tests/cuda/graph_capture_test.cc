@@ -197,10 +197,12 @@ TEST(GraphCapture, ManyReplaysWithoutTheHostInBetween) {
 TEST(GraphCapture, AHashAndAnAuditCanBeCapturedToo) {
   CacheDriver d = Drive<CudaBackend>(kOptions);
   d.Append({0}, {7});
-  GuardedArena arena(*d.access().shared, 1 << 14);
-  uint64_t* hash = arena.Take(std::vector<uint64_t>(1));
-  AuditReport* report = arena.Take(std::vector<AuditReport>(1));
-  uint32_t* workspace = arena.Take(std::vector<uint32_t>(kOptions.num_blocks));
+  CudaDeviceMemoryResource device;
+  const OwnedMemory memory = *OwnedMemory::Allocate(device, 1 << 14, 256);
+  Carver carver(memory.get());
+  uint64_t* const hash = carver.Take<uint64_t>(1);
+  AuditReport* const report = carver.Take<AuditReport>(1);
+  uint32_t* const workspace = carver.Take<uint32_t>(kOptions.num_blocks);
   Graph graph([&](StreamRef s) {
     EXPECT_TRUE(d.cache().StateHash(s, hash).ok());
     EXPECT_TRUE(d.cache().Audit(s, report, absl::MakeSpan(workspace, kOptions.num_blocks)).ok());
@@ -209,9 +211,9 @@ TEST(GraphCapture, AHashAndAnAuditCanBeCapturedToo) {
     d.Append({0}, {5});
     graph.Replay();
     ASSERT_TRUE(d.cache().Synchronize(d.stream()).ok());
-    EXPECT_EQ(*hash, d.Hash());
-    EXPECT_TRUE(report->ok());
-    EXPECT_EQ(report->free_blocks, d.FreeBlocks());
+    EXPECT_EQ(d.Read(hash), d.Hash());
+    EXPECT_TRUE(d.Read(report).ok());
+    EXPECT_EQ(d.Read(report).free_blocks, d.FreeBlocks());
   }
 }
 

@@ -5,7 +5,7 @@
 #include "tests/cuda/in_kernel_launch.h"
 
 #include "kvpage/cuda/kvpage.cuh"
-#include "tests/conformance/pool_workloads.h"
+#include "tests/conformance/budget_workloads.h"
 
 namespace kvpage::test {
 namespace {

@@ -14,8 +14,8 @@
 
 #include "kvpage/core/page_table_ref.h"
 #include "kvpage/kv_cache.h"
+#include "tests/conformance/budget_workloads.h"
 #include "tests/conformance/cpu_workload_backends.h"
-#include "tests/conformance/pool_workloads.h"
 #include "tests/support/random.h"
 #include "tests/support/test_seed.h"
 

@@ -30,7 +30,7 @@ inline void CopyInHostMemory(void* to, const void* from, size_t bytes) {
 
 inline BackendAccess HostAccess() {
   static HostMemoryResource memory;
-  return {StreamRef::Default(), &memory, CopyInHostMemory, CopyInHostMemory};
+  return {StreamRef::Default(), &memory, &memory, CopyInHostMemory, CopyInHostMemory};
 }
 
 struct CpuBackend {

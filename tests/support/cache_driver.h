@@ -43,6 +43,7 @@ inline constexpr BlockCopy kUnwrittenCopy = {0xeeee, 0xeeee, -1};
 struct BackendAccess {
   StreamRef stream;
   MemoryResource* shared;  // memory that the test and the backend both reach
+  MemoryResource* own;     // memory of the backend, to be reached by download and upload
   void (*download)(void* to, const void* from, size_t bytes);
   void (*upload)(void* to, const void* from, size_t bytes);
 };

@@ -25,8 +25,9 @@ struct CudaBackend {
   static constexpr uint32_t kModelSteps = 300;
 
   static BackendAccess Access() {
-    static CudaPinnedMemoryResource memory;
-    return {Stream(), &memory, Copy, Copy};
+    static CudaPinnedMemoryResource pinned;
+    static CudaDeviceMemoryResource device;
+    return {Stream(), &pinned, &device, Copy, Copy};
   }
   static absl::StatusOr<std::unique_ptr<KvCache>> Create(const KvCacheOptions& options, uint64_t) {
     return CreateCudaKvCache(Stream(), options);

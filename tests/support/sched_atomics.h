@@ -36,39 +36,41 @@ struct SchedAtomics {
   }
   template <class T>
   static void AddRelaxed(T* word, T value) {
-    Update("add", word, false, false, value,
+    Update("add", word, Gain::kNothing, false, value,
            [value](T old) { return static_cast<T>(old + value); });
   }
   template <class T>
   static void OrRelease(T* word, T value) {
-    Update("or.release", word, false, true, value, [value](T old) { return old | value; });
+    Update("or.release", word, Gain::kNothing, true, value, [value](T old) { return old | value; });
   }
   template <class T>
   static T FetchAddRelaxed(T* word, T value) {
-    return Update("fetch_add", word, false, false, value,
+    return Update("fetch_add", word, Gain::kByFence, false, value,
                   [value](T old) { return static_cast<T>(old + value); });
   }
   template <class T>
   static T FetchAndRelaxed(T* word, T value) {
-    return Update("fetch_and", word, false, false, value, [value](T old) { return old & value; });
+    return Update("fetch_and", word, Gain::kByFence, false, value,
+                  [value](T old) { return old & value; });
   }
   template <class T>
   static T FetchAndAcquire(T* word, T value) {
-    return Update("fetch_and.acquire", word, true, false, value,
+    return Update("fetch_and.acquire", word, Gain::kAtOnce, false, value,
                   [value](T old) { return old & value; });
   }
   template <class T>
   static T FetchOrRelaxed(T* word, T value) {
-    return Update("fetch_or", word, false, false, value, [value](T old) { return old | value; });
+    return Update("fetch_or", word, Gain::kByFence, false, value,
+                  [value](T old) { return old | value; });
   }
   template <class T>
   static T FetchMinRelaxed(T* word, T value) {
-    return Update("fetch_min", word, false, false, value,
+    return Update("fetch_min", word, Gain::kByFence, false, value,
                   [value](T old) { return std::min(old, value); });
   }
   template <class T>
   static T ExchangeRelaxed(T* word, T value) {
-    return Update("exchange", word, false, false, value, [value](T) { return value; });
+    return Update("exchange", word, Gain::kByFence, false, value, [value](T) { return value; });
   }
   template <class T>
   static bool CompareExchangeRelaxed(T* word, T& expected, T value) {
@@ -125,7 +127,7 @@ struct SchedAtomics {
     scheduler->Note(verb, word, value);
   }
   template <class T, class F>
-  static T Update(const char* verb, T* word, bool acquire, bool release, T operand, F next) {
+  static T Update(const char* verb, T* word, Gain gain, bool release, T operand, F next) {
     Scheduler* scheduler = Scheduler::Current();
     if (scheduler == nullptr) {
       const T old = *word;
@@ -135,7 +137,7 @@ struct SchedAtomics {
     scheduler->Step();
     scheduler->Note(verb, word, operand);
     return static_cast<T>(scheduler->memory().Update(
-        scheduler->self(), word, sizeof(T), acquire, release,
+        scheduler->self(), word, sizeof(T), gain, release,
         [&next](uint64_t old) { return uint64_t{next(static_cast<T>(old))}; }));
   }
 };

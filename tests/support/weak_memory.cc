@@ -74,11 +74,11 @@ void WeakMemory::Store(uint32_t thread, void* address, uint32_t bytes, uint64_t 
   Tick(thread);
 }
 
-uint64_t WeakMemory::Update(uint32_t thread, void* address, uint32_t bytes, bool acquire,
-                            bool release, const std::function<uint64_t(uint64_t)>& next) {
+uint64_t WeakMemory::Update(uint32_t thread, void* address, uint32_t bytes, Gain gain, bool release,
+                            const std::function<uint64_t(uint64_t)>& next) {
   Word& word = Find(address, bytes);
   const Message newest = word.history.back();
-  Read(threads_[thread], word, newest, acquire);
+  if (gain != Gain::kNothing) Read(threads_[thread], word, newest, gain == Gain::kAtOnce);
   Append(thread, word, address, next(newest.value), release, &newest.view);
   Tick(thread);
   return newest.value;
@@ -97,7 +97,7 @@ bool WeakMemory::CompareExchange(uint32_t thread, void* address, uint32_t bytes,
     expected = failed.value;
     return false;
   }
-  Update(thread, address, bytes, false, false, [value](uint64_t) { return value; });
+  Update(thread, address, bytes, Gain::kByFence, false, [value](uint64_t) { return value; });
   return true;
 }
 

@@ -13,6 +13,8 @@
 //   relaxed store, read-modify-write          attach the view of the thread's last fence
 //   release                                   attach the thread's view
 //   read-modify-write                         reads the newest message and passes its view on
+//   read-modify-write without a result        passes the view on, but reads nothing itself: no
+//                                             fence acquires from it (a GPU's reduction)
 //   fence                                     joins what was kept; later writes attach the view
 // Not modelled: loads that see the future (load buffering), and writes that come in the middle of a
 // word's history.
@@ -54,6 +56,13 @@ class View {
   std::vector<uint32_t> times_;
 };
 
+// What a thread gains from the message that its read-modify-write finds.
+enum class Gain {
+  kNothing,  // there is no result
+  kByFence,  // relaxed: what the message attached, from the next fence on
+  kAtOnce,   // acquire
+};
+
 class WeakMemory {
  public:
   // In `stale_percent` of 100 loads an older message may be chosen; 0 plays sequential consistency.
@@ -62,7 +71,7 @@ class WeakMemory {
   uint64_t Load(uint32_t thread, const void* word, uint32_t bytes, bool acquire);
   void Store(uint32_t thread, void* word, uint32_t bytes, uint64_t value, bool release);
   // Returns the old value.
-  uint64_t Update(uint32_t thread, void* word, uint32_t bytes, bool acquire, bool release,
+  uint64_t Update(uint32_t thread, void* word, uint32_t bytes, Gain gain, bool release,
                   const std::function<uint64_t(uint64_t)>& next);
   bool CompareExchange(uint32_t thread, void* word, uint32_t bytes, uint64_t& expected,
                        uint64_t value);

@@ -117,6 +117,31 @@ TEST(WeakMemory, ReleaseAndAcquireVerbsNeedNoFence) {
             0u);
 }
 
+// A verb without a result reads nothing that the fence after it could acquire.
+TEST(WeakMemory, OnlyVerbsWithAResultAcquire) {
+  enum Verb { kFetchAdd, kAdd, kOrRelease };
+  for (const Verb verb : {kFetchAdd, kAdd, kOrRelease}) {
+    uint64_t data = 0;
+    uint64_t flag = 0;
+    const uint32_t failures = CountFailures(true, [&](Scheduler& scheduler) {
+      data = flag = 0;
+      scheduler.Spawn([&] {
+        SchedAtomics::StoreRelaxed(&data, uint64_t{1});
+        SchedAtomics::StoreRelease(&flag, uint64_t{1});
+      });
+      scheduler.Spawn([&] {
+        if (verb == kFetchAdd) SchedAtomics::FetchAddRelaxed(&flag, uint64_t{2});
+        if (verb == kAdd) SchedAtomics::AddRelaxed(&flag, uint64_t{2});
+        if (verb == kOrRelease) SchedAtomics::OrRelease(&flag, uint64_t{2});
+        SchedAtomics::FenceAcqRel();
+        const bool came_second = flag == 3;  // the word itself, as nobody writes to it any more
+        if (came_second && SchedAtomics::LoadRelaxed(&data) == 0) scheduler.Fail("no data");
+      });
+    });
+    EXPECT_EQ(failures == 0, verb == kFetchAdd) << verb << ": " << failures;
+  }
+}
+
 TEST(WeakMemory, ReadModifyWritesContinueAReleaseSequenceAndStoresEndIt) {
   for (const bool relay_by_store : {false, true}) {
     uint64_t data = 0;

@@ -55,7 +55,10 @@ class Audit {
       const uint32_t row = static_cast<uint32_t>(i / table_.row_blocks());
       const uint32_t index = static_cast<uint32_t>(i % table_.row_blocks());
       const BlockId id = table_.Entry(row, index);
-      if (id == kNullBlock) continue;
+      if (id == kNullBlock) {
+        row_errors += index < table_.storage().held_blocks[row];
+        continue;
+      }
       if (index >= table_.storage().held_blocks[row] || !pool_.IsBlock(id) ||
           !pool_.words().State(id).owned()) {
         ++row_errors;

@@ -7,8 +7,8 @@
 // operation has run.
 //
 // One status per row or list entry is always written. Anything but kOk means that this row or entry
-// changed nothing. In FailureMode::kPerRow the others go on; in kWholeBatch one failure cancels
-// all.
+// changed nothing (but for a corrupted row: see CloseBatch). In FailureMode::kPerRow the others go
+// on; in kWholeBatch one failure cancels all.
 //
 // Rows and tokens are signed, so that a negative number is answered kInvalid instead of wrapping. A
 // row may stand in a batch once; if it stands twice, the first mention counts and the others are
@@ -26,7 +26,8 @@ namespace kvpage {
 
 enum class FailureMode : uint8_t {
   kPerRow,      // a row that fails changes nothing, the others go on
-  kWholeBatch,  // all or none: rows that were fine themselves are kCancelled
+  kWholeBatch,  // all or none: rows that were fine themselves are kCancelled; if blocks are short,
+                // every row that needs some is kFull
 };
 
 struct RowBatch {
@@ -68,7 +69,9 @@ struct TruncateBatch {
   const int32_t* tokens = nullptr;  // [num_rows]
 };
 
-// Releases all blocks of the rows and closes them. kClosed for a closed row.
+// Releases all blocks of the rows and closes them. kClosed for a closed row. kDoubleFree (here and
+// for Truncate): somebody had released a block of the row, which is shortened or closed all the
+// same.
 struct CloseBatch {
   RowBatch batch;
 };
@@ -76,7 +79,7 @@ struct CloseBatch {
 // Opens each row as a child that begins with the first `tokens` tokens of its parent: full blocks
 // are shared, a partial tail is copied. kWrongState: the child is open, or a copy is needed and
 // `copies` not given; kClosed: the parent is closed; kInvalid: it has fewer tokens, or a block of
-// it has too many references.
+// it might get more than 65535 references, every row of the batch counted.
 struct ForkBatch {
   RowBatch batch;                    // rows: the children
   const int32_t* parents = nullptr;  // [num_rows], a parent may stand in it many times

@@ -35,8 +35,12 @@ class BlockLists {
   }
 
   KVPAGE_HOST_DEVICE OpStatus Share() {
-    return Run([&](uint32_t i) { return CheckShare(list_.ids[i], Generation(i)); },
-               [&](uint32_t i) { return pool_.words().Share(list_.ids[i], 1, Generation(i)); });
+    // Where ids may repeat, every entry may name the same block.
+    const int32_t mentions = IsAscending() ? 1 : static_cast<int32_t>(size_);
+    return Run([&](uint32_t i) { return CheckShare(list_.ids[i], Generation(i), mentions); },
+               [&](uint32_t i) {
+                 return Dropped{pool_.words().Share(list_.ids[i], 1, Generation(i)), false};
+               });
   }
 
  private:
@@ -70,14 +74,13 @@ class BlockLists {
     return state.owned() && state.references > before ? OpStatus::kOk : OpStatus::kDoubleFree;
   }
 
-  KVPAGE_HOST_DEVICE OpStatus CheckShare(BlockId id, uint32_t generation) const {
+  KVPAGE_HOST_DEVICE OpStatus CheckShare(BlockId id, uint32_t generation, int32_t mentions) const {
     if (!pool_.IsBlock(id)) return OpStatus::kInvalid;
     const BlockState state = pool_.words().State(id);
     if (!state.owned() || state.references < 1 || !Matches(generation, state.generation)) {
       return OpStatus::kStale;
     }
-    // Every entry may name the same block.
-    const int64_t most = BlockWordsRef<A>::kMaxReferences - int64_t{size_};
+    const int32_t most = BlockWordsRef<A>::kMaxReferences - mentions;
     return state.references > most ? OpStatus::kInvalid : OpStatus::kOk;
   }
 

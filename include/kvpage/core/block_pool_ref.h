@@ -19,8 +19,10 @@
 // Thread safety: every method may be called at any time by any group. All are collective: every
 // lane
 //   of the group calls them together.
-// Memory ordering: what the last holder of a block wrote before Release is visible to the lanes of
-//   the group whose TryAllocate returns the block.
+// Memory ordering: what the lanes of the holders' groups did to a block before Release happens
+// before
+//   what the lanes of the group do whose TryAllocate returns it. (Accesses through the async proxy
+//   need their own proxy fence before Release.)
 // Cost: TryAllocate: 2 loads, 1 fetch-and-add, 1 add, 1 fence per group; 1 fetch-and per leaf word
 // of
 //   64 blocks; 1 add per block. Release: see block_words.h, then 1 fetch-or per leaf word and 1 add
@@ -90,6 +92,7 @@ class BlockPoolRef {
   // group; a thread block calls it with its subgroup().
   template <Group G>
   KVPAGE_HOST_DEVICE BlockId TryAllocateOne(G& g) const {
+    static_assert(std::is_same_v<decltype(g.subgroup()), G>, "a thread block passes its subgroup");
     const Search search = SearchFor(g);
     BlockId mine = kNullBlock;
     uint32_t served = 0;
@@ -120,16 +123,17 @@ class BlockPoolRef {
   // Adds one reference to each lane's block; the null block is passed over. The caller holds a
   // reference, or passes a handle: then kStale tells that its block has been released since.
   template <Group G>
-  KVPAGE_HOST_DEVICE OpStatus Share(G& g, BlockId id) const {
-    return ShareHandle(g, id, kAnyGeneration);
+  KVPAGE_HOST_DEVICE OpStatus Share(G&, BlockId id) const {
+    return ShareHandle(id, kAnyGeneration);
   }
   template <Group G>
-  KVPAGE_HOST_DEVICE OpStatus Share(G& g, BlockHandle handle) const {
-    return ShareHandle(g, handle.id, handle.generation);
+  KVPAGE_HOST_DEVICE OpStatus Share(G&, BlockHandle handle) const {
+    return ShareHandle(handle.id, handle.generation);
   }
 
-  // Takes one reference from each lane's block; the null block is passed over. kDoubleFree: nobody
-  // holds it. kStale: the handle's block has been released since. kInvalid: no such block.
+  // Takes one reference from each lane's block; the null block is passed over. What any lane of the
+  // group did to the blocks before is covered. kDoubleFree: nobody holds it. kStale: the handle's
+  // block has been released since. kInvalid: no such block.
   template <Group G>
   KVPAGE_HOST_DEVICE OpStatus Release(G& g, BlockId id) const {
     return ReleaseHandle(g, id, kAnyGeneration);
@@ -177,18 +181,14 @@ class BlockPoolRef {
     return served ? its_first + SelectBit(its_got, item - its_before) : kNullBlock;
   }
 
-  template <Group G>
-  KVPAGE_HOST_DEVICE OpStatus ShareHandle(G& g, BlockId id, uint32_t generation) const {
-    Dropped result{OpStatus::kOk, false};
-    if (id != kNullBlock) {
-      result = IsBlock(id) ? words_.Share(id, 1, generation) : Dropped{OpStatus::kInvalid, false};
-    }
-    Free(g, result.last, id);
-    return result.status;
+  KVPAGE_HOST_DEVICE OpStatus ShareHandle(BlockId id, uint32_t generation) const {
+    if (id == kNullBlock) return OpStatus::kOk;
+    return IsBlock(id) ? words_.Share(id, 1, generation) : OpStatus::kInvalid;
   }
 
   template <Group G>
   KVPAGE_HOST_DEVICE OpStatus ReleaseHandle(G& g, BlockId id, uint32_t generation) const {
+    g.Sync();  // the lanes may all have used each block: their accesses come before it is let go
     Dropped result{OpStatus::kOk, false};
     if (id != kNullBlock) {
       result = IsBlock(id) ? words_.Drop(id, 1, generation) : Dropped{OpStatus::kInvalid, false};

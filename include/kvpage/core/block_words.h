@@ -9,18 +9,19 @@
 //
 // Every holder of a block has at least one reference. Misuse is answered at the faulty call and
 // changes nothing: releasing what nobody holds is kDoubleFree, using a handle of an earlier life is
-// kStale. Where two threads misuse the same block at the same instant, one of them may be told
-// instead of the other; no block is ever handed out twice or lost because of it.
+// kStale. With a handle the answer is exact, whatever others do at the same instant. With an id
+// alone the caller vouches for holding a reference: giving back one that belongs to another holder
+// cannot be told from a good release.
 //
 // Thread safety: everything may be called at any time by any thread.
 // Memory ordering: a release orders the holder's accesses before the count it lowers; whoever
 // lowers
-//   it to none executes FenceAcqRel (F1) before it makes the block findable. See docs/design.md,
-//   "Block words".
-// Cost: Own: 1 add. Share: 1 load, 1 fetch-and-add. Drop: 1 load and 1 compare-and-swap for the
-// only
-//   holder; 1 load, 1 fence and 1 fetch-and-add for one of several. No loop that many threads
-//   share: the compare-and-swap is tried only by a holder that saw no other.
+//   it to none executes FenceAcqRel (F1) before it makes the block findable. Own is followed by F2.
+//   See docs/design.md, "Block words".
+// Cost: Own: 1 fetch-and-add. By id, Share: 1 load, 1 fetch-and-add; Drop: 1 load and 1
+// compare-and-swap
+//   for the only holder, 1 load, 1 fence and 1 fetch-and-add for one of several. By handle: 1 load
+//   and 1 compare-and-swap, again for each time that somebody else changed the word meanwhile.
 
 #ifndef KVPAGE_CORE_BLOCK_WORDS_H_
 #define KVPAGE_CORE_BLOCK_WORDS_H_
@@ -56,7 +57,8 @@ struct Dropped {
 template <Atomics A>
 class BlockWordsRef {
  public:
-  static constexpr int32_t kMaxReferences = (1 << 17) - 1;
+  // Half of what a word can count: sharers that look at the same time may overshoot by the rest.
+  static constexpr int32_t kMaxReferences = (1 << 16) - 1;
   // In place of a generation: whatever life the block is in.
   static constexpr uint32_t kAnyGeneration = ~uint32_t{0};
 
@@ -66,32 +68,27 @@ class BlockWordsRef {
 
   KVPAGE_HOST_DEVICE BlockState State(BlockId id) const { return Parse(A::LoadRelaxed(Word(id))); }
 
-  // The first reference, by the thread that just claimed the block's free bit; F2 comes after it.
-  KVPAGE_HOST_DEVICE void Own(BlockId id) const { A::AddRelaxed(Word(id), kOne + 1); }
+  // The first reference, by the thread that just claimed the block's free bit. The old value is not
+  // used, but must be read: F2 then acquires what earlier holders did before they lowered the count
+  // (a RED reads nothing that a fence could acquire).
+  KVPAGE_HOST_DEVICE void Own(BlockId id) const { A::FetchAddRelaxed(Word(id), kOne + 1); }
 
   // Adds n references. The caller holds one, or passes the generation that it believes in: then the
   // answer is kStale if that life is over. kInvalid: more references than a word can count.
-  KVPAGE_HOST_DEVICE Dropped Share(BlockId id, uint32_t n, uint32_t generation) const {
-    const BlockState seen = Parse(A::LoadRelaxed(Word(id)));
-    if (!Alive(seen, generation)) return {OpStatus::kStale, false};
-    if (n > static_cast<uint32_t>(kMaxReferences - seen.references)) {
-      return {OpStatus::kInvalid, false};
-    }
-    const BlockState old = Parse(A::FetchAddRelaxed(Word(id), n * kOne));
-    const bool alive = Alive(old, generation);
-    if (alive && old.references + static_cast<int32_t>(n) <= kMaxReferences) {
-      return {OpStatus::kOk, false};
-    }
-    // The last holder let go, or too many others came, after the load above: take the n back. If
-    // they turn out to be the last references of a life, the block is ours to free: of the life
-    // that we came into if it had a holder (it may be a later one than the caller believes in),
-    // else of one that began while we were here.
-    const bool joined = old.owned() && old.references > 0;
-    const BlockState now = Parse(A::FetchAddRelaxed(Word(id), uint32_t{0} - n * kOne));
-    const bool last = now.owned() && now.references == static_cast<int32_t>(n) &&
-                      (joined || now.generation != old.generation);
-    if (last) EndLife(id, now.generation);
-    return {alive ? OpStatus::kInvalid : OpStatus::kStale, last};
+  KVPAGE_HOST_DEVICE OpStatus Share(BlockId id, uint32_t n, uint32_t generation) const {
+    uint32_t word = A::LoadRelaxed(Word(id));
+    do {
+      const BlockState seen = Parse(word);
+      if (!Alive(seen, generation)) return OpStatus::kStale;
+      if (seen.references + static_cast<int64_t>(n) > kMaxReferences) return OpStatus::kInvalid;
+      if (generation == kAnyGeneration) {
+        // The caller's own reference keeps the block alive: no need to look again.
+        A::AddRelaxed(Word(id), n * kOne);
+        return OpStatus::kOk;
+      }
+      // An addition could land in a life that ends, or has begun, since the look.
+    } while (!A::CompareExchangeRelaxed(Word(id), word, word + n * kOne));
+    return OpStatus::kOk;
   }
 
   // Takes n references away. If they were the last ones, the block's life has ended and the caller
@@ -104,18 +101,22 @@ class BlockWordsRef {
       if (!seen.owned() || seen.references < static_cast<int32_t>(n)) {
         return {OpStatus::kDoubleFree, false};
       }
-      if (seen.references > static_cast<int32_t>(n)) break;
-      const uint32_t freed = word - n * kOne + LifeEnd(seen.generation);
-      if (A::CompareExchangeRelaxed(Word(id), word, freed)) return {OpStatus::kOk, true};
+      const bool last = seen.references == static_cast<int32_t>(n);
+      if (!last) {
+        A::FenceAcqRel();  // F0: this holder's accesses come before the count it lowers
+        if (generation == kAnyGeneration) break;
+      }
+      const uint32_t lower = word - n * kOne + (last ? LifeEnd(seen.generation) : 0);
+      if (A::CompareExchangeRelaxed(Word(id), word, lower)) return {OpStatus::kOk, last};
     }
-    A::FenceAcqRel();  // F0: this holder's accesses come before the count it lowers
+    // One of several holders: an addition, because many may let go at once.
     const BlockState old = Parse(A::FetchAddRelaxed(Word(id), uint32_t{0} - n * kOne));
     if (old.references > static_cast<int32_t>(n)) return {OpStatus::kOk, false};
     if (old.references == static_cast<int32_t>(n) && old.owned()) {
-      EndLife(id, old.generation);
+      A::AddRelaxed(Word(id), LifeEnd(old.generation));
       return {OpStatus::kOk, true};
     }
-    A::AddRelaxed(Word(id), n * kOne);  // raced with another thread's misuse
+    A::AddRelaxed(Word(id), n * kOne);  // outrun by somebody who gave back what was not theirs
     return {OpStatus::kDoubleFree, false};
   }
 
@@ -138,10 +139,6 @@ class BlockWordsRef {
   KVPAGE_HOST_DEVICE static uint32_t LifeEnd(uint32_t generation) {
     return generation == kGenerationMask ? uint32_t{0} - kGenerationMask : 1;
   }
-  KVPAGE_HOST_DEVICE void EndLife(BlockId id, uint32_t generation) const {
-    A::AddRelaxed(Word(id), LifeEnd(generation));
-  }
-
   BlockWordsStorage s_;
 };
 

@@ -71,7 +71,7 @@ class ExactGateRef : public GateCountersRef<A> {
       ok = Covers(seen_supply, seen_asked, n) && Attempt(home, n, seen_supply);
     }
     if (g.Shuffle(static_cast<uint32_t>(ok), 0) != 0) {
-      ClaimAndSettle(g, home, n, claim);
+      ClaimAndSettle(g, home, n, g.rank() == 0, claim);
       return OpStatus::kOk;
     }
     return TakeSlowly(g, n, home, claim);
@@ -84,9 +84,10 @@ class ExactGateRef : public GateCountersRef<A> {
   }
 
   struct Scan {
-    int64_t bound = 0;    // at some instant of the scan at most this many blocks were free
-    int64_t visible = 0;  // free in the shards now, as far as one can see
-    bool took = false;    // Scan(n, home) only: one shard served the request
+    int64_t bound = 0;     // at some instant of the scan at most this many blocks were free
+    int64_t visible = 0;   // free in the shards now, as far as one can see
+    bool took = false;     // one shard served the request
+    bool is_mine = false;  // it was this lane that asked it
     uint32_t shard = 0;
   };
 
@@ -121,7 +122,8 @@ class ExactGateRef : public GateCountersRef<A> {
     const uint64_t first = n > 0 ? g.Min(nearest) : uint64_t{kNone};
     if (first != kNone && scan.bound >= static_cast<int64_t>(n)) {
       scan.shard = static_cast<uint32_t>((home + first) % num_shards());
-      scan.took = g.Any(nearest == first && Attempt(scan.shard, n, nearest_supply));
+      scan.is_mine = nearest == first && Attempt(scan.shard, n, nearest_supply);
+      scan.took = g.Any(scan.is_mine);
     }
     return scan;
   }
@@ -203,6 +205,9 @@ class ExactGateRef : public GateCountersRef<A> {
       g.Sync();  // every subgroup has read `parts`
       offset += total;
     }
+    // Each lane settles what several lanes took: what every lane saw goes before every settle.
+    A::FenceAcqRel();
+    g.Sync();
     A::FenceAcqRel();  // F2
     g.Sync();
     slot = 0;
@@ -214,12 +219,17 @@ class ExactGateRef : public GateCountersRef<A> {
  private:
   static constexpr uint64_t kNone = ~uint64_t{0};
 
+  // The lane that settles is the one whose attempt succeeded: its own fence orders what it saw.
+  // Sync before the fence puts the other lanes' earlier operations behind it, Sync after it lets
+  // all lanes have what the claiming lanes acquired.
   template <Group G, class Claim>
-  KVPAGE_HOST_DEVICE void ClaimAndSettle(G& g, uint32_t shard, uint64_t n, Claim claim) const {
+  KVPAGE_HOST_DEVICE void ClaimAndSettle(G& g, uint32_t shard, uint64_t n, bool settles,
+                                         Claim claim) const {
     if (g.subgroup_index() == 0) claim(g.subgroup(), shard, static_cast<uint32_t>(n), 0u);
-    A::FenceAcqRel();  // F2: the blocks' former owners are acquired, and D is ordered after R
     g.Sync();
-    if (g.rank() == 0) A::AddRelaxed(granted(shard), n);
+    A::FenceAcqRel();  // F2
+    g.Sync();
+    if (settles) A::AddRelaxed(granted(shard), n);
   }
 
   template <Group G, class Claim>
@@ -228,7 +238,7 @@ class ExactGateRef : public GateCountersRef<A> {
       const Scan scan = ScanShards(g, n, home);
       if (scan.bound < static_cast<int64_t>(n)) return OpStatus::kFull;
       if (scan.took) {
-        ClaimAndSettle(g, scan.shard, n, claim);
+        ClaimAndSettle(g, scan.shard, n, scan.is_mine, claim);
         return OpStatus::kOk;
       }
       if (num_shards() > 1 && scan.visible >= static_cast<int64_t>(n) && TryLock(g)) {

@@ -73,7 +73,8 @@ class GateCountersRef {
     return false;
   }
 
-  // Two numbers between which the count of free blocks lay at some instant of the call. One thread.
+  // At some instant of the call at least `lower` blocks were free; at some instant at most `upper`.
+  // One thread.
   struct Bounds {
     int64_t lower;
     int64_t upper;

@@ -13,7 +13,8 @@
 
 namespace kvpage {
 
-// Anything but kOk means that this row (entry, request) changed nothing.
+// Anything but kOk means that this row (entry, request) changed nothing; the one exception is told
+// at CloseBatch.
 enum class OpStatus : uint8_t {
   kOk = 0,
   kFull,        // at some instant during the call fewer blocks were free than asked for

@@ -37,7 +37,7 @@ class ReleaseRows {
     g_.Sync();
     rows.Unclaim();
     rows.CancelUnlessAllOk();
-    const uint32_t num_items = Publish(rows);
+    const uint64_t num_items = Publish(rows);
     g_.Sync();
     ReleaseEntries(rows, num_items);
   }
@@ -58,7 +58,7 @@ class ReleaseRows {
   }
 
   // Publishes the rows' new words and numbers the entries to release; returns how many there are.
-  KVPAGE_HOST_DEVICE uint32_t Publish(const RowBatchRun<A, G>& rows) const {
+  KVPAGE_HOST_DEVICE uint64_t Publish(const RowBatchRun<A, G>& rows) const {
     uint64_t passed = 0;
     for (uint32_t base = 0; base < rows.size(); base += g_.size()) {
       const uint32_t i = base + g_.rank();
@@ -77,18 +77,18 @@ class ReleaseRows {
       }
       uint64_t total;
       const uint64_t before = passed + g_.ExclusiveScan(released, total);
-      if (i < rows.size()) table_.storage().offsets[i] = static_cast<uint32_t>(before);
+      if (i < rows.size()) table_.storage().slot_offsets[i] = before;
       passed += total;
     }
-    return static_cast<uint32_t>(passed);
+    return passed;
   }
 
-  KVPAGE_HOST_DEVICE void ReleaseEntries(const RowBatchRun<A, G>& rows, uint32_t num_items) const {
-    PlaceFinder<uint32_t> finder(table_.storage().offsets, rows.size());
+  KVPAGE_HOST_DEVICE void ReleaseEntries(const RowBatchRun<A, G>& rows, uint64_t num_items) const {
+    PlaceFinder<uint64_t> finder(table_.storage().slot_offsets, rows.size());
     auto w = g_.subgroup();
     FreedBlocks<A, decltype(w)> freed(pool_.gate(), pool_.bits(), w);
-    for (uint32_t base = 0; base < num_items; base += g_.size()) {
-      const uint32_t item = base + g_.rank();
+    for (uint64_t base = 0; base < num_items; base += g_.size()) {
+      const uint64_t item = base + g_.rank();
       BlockId id = kNullBlock;
       bool last = false;
       if (item < num_items) {

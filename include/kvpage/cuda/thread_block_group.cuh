@@ -32,7 +32,8 @@ class ThreadBlockGroup {
  public:
   static constexpr uint32_t kMinLanes = 32;
 
-  __device__ explicit ThreadBlockGroup(ThreadBlockScratch& scratch) : scratch_(scratch) {}
+  // All threads make it together; another group may have used the scratch before.
+  __device__ explicit ThreadBlockGroup(ThreadBlockScratch& scratch) : scratch_(scratch) { Sync(); }
 
   __device__ uint32_t rank() const { return threadIdx.x; }
   __device__ uint32_t size() const { return blockDim.x; }

@@ -157,7 +157,7 @@ TYPED_TEST_P(BlockList, MoreReferencesThanAWordCountsAreRefused) {
   const BlockWordsStorage& words = d.cache().pool().words;
   uint32_t* const word = &words.words[words.layout.Index(0)];
   const uint32_t generation = d.Read(word) & 0x3fff;
-  const uint32_t most = BlockWordsRef<CpuAtomics>::kMaxReferences;
+  const uint32_t most = kMaxReferences;
   d.Write(word, most << 14 | generation);
   const uint64_t hash = d.Hash();
   EXPECT_EQ(d.Share({1}), Statuses({kInvalid}));

@@ -136,7 +136,7 @@ TYPED_TEST_P(Fork, OfABlockWithTooManyReferencesIsInvalid) {
   const BlockWordsStorage& words = d.cache().pool().words;
   uint32_t* const word = &words.words[words.layout.Index(0)];
   const uint32_t good = d.Read(word);
-  const uint32_t almost = static_cast<uint32_t>(BlockWordsRef<CpuAtomics>::kMaxReferences);
+  const uint32_t almost = static_cast<uint32_t>(kMaxReferences);
   d.Write(word, almost << 14 | (good & 0x3fff));
   const uint64_t hash = d.Hash();
   EXPECT_EQ(d.Fork({1}, {0}, {4}).statuses, Statuses({kInvalid}));

@@ -51,14 +51,14 @@ BlockId CacheModel::TakeLowest() {
   free_.erase(free_.begin());
   Block& block = blocks_[id];
   block.references = 1;
-  block.generation = (block.generation + 1) % (1 << 14);
+  block.generation = (block.generation + 1) % (1 << kGenerationBits);
   return id;
 }
 
 void CacheModel::Drop(BlockId id) {
   Block& block = blocks_[id];
   if (--block.references > 0) return;
-  block.generation = (block.generation + 1) % (1 << 14);
+  block.generation = (block.generation + 1) % (1 << kGenerationBits);
   free_.insert(id);
 }
 

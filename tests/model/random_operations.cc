@@ -122,7 +122,7 @@ class Chooser {
       const bool is_block = id >= 1 && id <= model_.options().num_blocks;
       uint32_t generation = is_block ? model_.block(id).generation : 1;
       if (random_.Percent(10)) generation = ~0u;  // any
-      if (random_.Percent(4)) generation = (generation + 2) % (1 << 14);
+      if (random_.Percent(4)) generation = (generation + 2) % (1 << kGenerationBits);
       settings.generations->push_back(generation);
     }
   }

@@ -94,18 +94,18 @@ TEST_F(BlockWords, SharingAFreeBlockIsStale) {
 
 TEST_F(BlockWords, MoreReferencesThanFitAreRefused) {
   ref_.Own(1);
-  ExpectShare(Ref::kMaxReferences - 1, kAny, kOk);
-  ExpectState(Ref::kMaxReferences, 1);
+  ExpectShare(kMaxReferences - 1, kAny, kOk);
+  ExpectState(kMaxReferences, 1);
   ExpectShare(1, kAny, kInvalid);
   ExpectShare(0xffffffff, kAny, kInvalid);
-  ExpectState(Ref::kMaxReferences, 1);
-  ExpectDrop(Ref::kMaxReferences, 1, kOk, true);
+  ExpectState(kMaxReferences, 1);
+  ExpectDrop(kMaxReferences, 1, kOk, true);
   ExpectState(0, 2);
 }
 
-TEST_F(BlockWords, GenerationsGoRoundAfter8192LivesWithoutTouchingTheCount) {
-  for (uint32_t life = 0; life < 8192 + 2; ++life) {
-    const uint32_t odd = (2 * life + 1) % (1 << 14);
+TEST_F(BlockWords, GenerationsGoRoundWithoutTouchingTheCount) {
+  for (uint32_t life = 0; life < (1u << kGenerationBits) / 2 + 2; ++life) {
+    const uint32_t odd = (2 * life + 1) % (1 << kGenerationBits);
     ref_.Own(1);
     ASSERT_EQ(ref_.State(1).generation, odd);
     ASSERT_EQ(ref_.State(1).references, 1);
@@ -113,16 +113,16 @@ TEST_F(BlockWords, GenerationsGoRoundAfter8192LivesWithoutTouchingTheCount) {
     if (life % 2 == 1) ExpectShare(1, odd, kOk);
     if (life % 2 == 1) ExpectDrop(1, odd, kOk, false);
     ExpectDrop(1, odd, kOk, true);
-    ASSERT_EQ(ref_.State(1).generation, (odd + 1) % (1 << 14));
+    ASSERT_EQ(ref_.State(1).generation, (odd + 1) % (1 << kGenerationBits));
     ASSERT_EQ(ref_.State(1).references, 0);
     ASSERT_FALSE(ref_.State(1).owned());
   }
 }
 
-TEST_F(BlockWords, AHandleIsRecognisedAsStaleFor8191LaterLives) {
+TEST_F(BlockWords, AHandleIsRecognisedAsStaleUntilTheGenerationHasGoneRound) {
   ref_.Own(1);
   const uint32_t old_life = ref_.State(1).generation;
-  for (uint32_t later = 0; later < 8191; ++later) {
+  for (uint32_t later = 0; later < (1u << kGenerationBits) / 2 - 1; ++later) {
     ExpectDrop(1, kAny, kOk, true);
     ExpectShare(1, old_life, kStale);
     ref_.Own(1);

@@ -17,6 +17,9 @@ GATE = "tests/sched/gate_sched_test.cc"
 GATE_WARP = "tests/sched/gate_warp_sched_test.cc"
 POOL = "tests/sched/pool_sched_test.cc"
 POOL_WARP = "tests/sched/pool_warp_sched_test.cc"
+EARLY_RELEASE = "tests/sched/early_release_sched_test.cc"
+EARLY_SETTLE = "tests/sched/early_settle_sched_test.cc"
+STALE_HANDLE = "tests/sched/stale_handle_sched_test.cc"
 BATCH = "tests/sched/batch_sched_test.cc"
 TABLE = "tests/sched/table_sched_test.cc"
 
@@ -33,9 +36,10 @@ _SETTLE_HAND = (
     "      if (hand.count[slot] > 0) "
     "A::AddRelaxed(granted(s), uint64_t{hand.count[slot]});\n")
 _GIVE_BACK = "      if (count > kept) A::AddRelaxed(asked(base + g.rank()), kept - count);\n"
-_SETTLE = "    if (g.rank() == 0) A::AddRelaxed(granted(shard), n);\n"
-_F2 = ("    A::FenceAcqRel();  // F2: the blocks' former owners are acquired, "
-       "and D is ordered after R\n")
+_SETTLE = "    if (settles) A::AddRelaxed(granted(shard), n);\n"
+_F2 = "    A::FenceAcqRel();  // F2\n    g.Sync();\n    if (settles)"
+_F2_FOR_HANDS = "    A::FenceAcqRel();  // F2\n    g.Sync();\n    slot = 0;\n"
+_F2_NO_FENCE = "    g.Sync();\n    if (settles)"
 _UNDO = "    A::AddRelaxed(asked(s), uint64_t{0} - n);\n"
 
 MUTANTS = [
@@ -102,7 +106,23 @@ MUTANTS = [
              "if (n > 0 && Covers(seen_supply, seen_asked, n) && distance < nearest) {",
              "if (n > 0 && distance < nearest) {")], GATE, "*BusyForEver"),
     Mutant("gate-no-f2", "no fence between an attempt and its settlement",
-           [("exact_gate.h", _F2, "")], GATE, "*WeakMemory"),
+           [("exact_gate.h", _F2, _F2_NO_FENCE)], GATE, "*WeakMemory"),
+    Mutant("gate-leader-settles", "lane 0 settles what another lane's attempt took",
+           [("exact_gate.h", "ClaimAndSettle(g, scan.shard, n, scan.is_mine, claim);",
+             "ClaimAndSettle(g, scan.shard, n, g.rank() == 0, claim);")],
+           EARLY_SETTLE, "*AttemptingLaneSaw"),
+    Mutant("gate-no-sync-before-f2", "a settlement may be seen before what another lane released",
+           [("exact_gate.h", "    g.Sync();\n" + _F2, _F2)], EARLY_SETTLE, "*LaneReleased"),
+    Mutant("gate-hand-no-first-fence", "a lane brings nothing it saw to the settlement of a hand",
+           [("exact_gate.h", "    A::FenceAcqRel();\n    g.Sync();\n    A::FenceAcqRel();  // F2\n",
+             "    g.Sync();\n    A::FenceAcqRel();  // F2\n")], EARLY_SETTLE, "*AllLanesSaw"),
+    Mutant("gate-hand-no-sync", "the lanes do not meet before they settle a hand",
+           [("exact_gate.h", "    A::FenceAcqRel();\n    g.Sync();\n    A::FenceAcqRel();  // F2\n",
+             "    A::FenceAcqRel();\n    A::FenceAcqRel();  // F2\n")],
+           EARLY_SETTLE, "*AllLanesSaw"),
+    Mutant("gate-hand-no-f2", "no fence between the lanes' meeting and their settlements",
+           [("exact_gate.h", _F2_FOR_HANDS, "    g.Sync();\n    slot = 0;\n")],
+           EARLY_SETTLE, "*AllLanesSaw"),
     Mutant("gate-no-sync-in-scan", "lanes sweep supply before all lanes have swept granted",
            [("exact_gate.h", "    A::FenceAcqRel();  // F3\n    g.Sync();\n",
              "    A::FenceAcqRel();  // F3\n")], GATE_WARP, "*WeakMemory"),
@@ -139,19 +159,24 @@ MUTANTS = [
     Mutant("pool-no-f1", "a bit is set without release",
            [("freed_blocks.h", "    A::FenceAcqRel();  // F1\n", "")], POOL, "*SeesEverything*"),
     Mutant("pool-no-f2", "a block is taken without acquire",
-           [("exact_gate.h", _F2, "")], POOL, "*SeesEverything*"),
+           [("exact_gate.h", _F2, _F2_NO_FENCE)], POOL, "*SeesEverything*"),
     Mutant("pool-no-f2-for-hands", "blocks of several shards are taken without acquire",
-           [("exact_gate.h", "    A::FenceAcqRel();  // F2\n", "")], POOL, "*SeesEverything*"),
+           [("exact_gate.h", "    A::FenceAcqRel();\n    g.Sync();\n" + _F2_FOR_HANDS,
+             "    slot = 0;\n")], POOL, "*SeesEverything*"),
     Mutant("pool-no-f0", "one of several holders lets go without release",
            [("block_words.h",
-             "    A::FenceAcqRel();  // F0: this holder's accesses "
+             "        A::FenceAcqRel();  // F0: this holder's accesses "
              "come before the count it lowers\n",
              "")], POOL, "*LastHolder*"),
     Mutant("pool-no-sync-before-f1", "a lane publishes for other lanes without meeting them",
            [("freed_blocks.h", "    w.Sync();  // before the fence: the lane that puts a bit "
              "publishes for the lane that freed it\n", "")], POOL_WARP, "*"),
     Mutant("pool-no-sync-after-f2", "a lane uses a block before the lane that claimed it acquired",
-           [("exact_gate.h", _F2 + "    g.Sync();\n", _F2)], POOL_WARP, "*HandBlocksOver*"),
+           [("exact_gate.h", _F2, "    A::FenceAcqRel();  // F2\n    if (settles)")],
+           POOL_WARP, "*HandBlocksOver*"),
+    Mutant("pool-no-sync-before-release", "a lane lets go of a block that other lanes still use",
+           [("block_pool_ref.h", "    g.Sync();  // the lanes may all have used each block: their "
+             "accesses come before it is let go\n", "")], EARLY_RELEASE, "*"),
     Mutant("pool-own-after-f2", "a block's word is read after the fence that acquires it",
            [("block_pool_ref.h",
              "                          words_.Own(mine);  "
@@ -174,15 +199,23 @@ MUTANTS = [
              "      if (!seen.owned() || seen.references < static_cast<int32_t>(n)) {\n"
              "        return {OpStatus::kDoubleFree, false};\n      }\n", "")],
            POOL, "*DoubleFree"),
-    Mutant("words-late-share-forgets", "a share that came too late forgets the life it came into",
-           [("block_words.h", "(joined || now.generation != old.generation)", "joined")],
-           POOL, "*LastHolder*"),
-    Mutant("words-late-share-own-life", "a share that came too late frees only the life it meant",
-           [("block_words.h", "(joined || now.generation != old.generation)",
-             "(alive || now.generation != old.generation)")], POOL, "*LastHolder*"),
-    Mutant("words-late-share-always-frees", "a share that came too late frees what it did not hold",
-           [("block_words.h", "(joined || now.generation != old.generation)", "true")],
-           POOL, "*LastHolder*"),
+    Mutant("words-own-reads-nothing", "the first reference is added without reading the word",
+           [("block_words.h", "A::FetchAddRelaxed(Word(id), kOne + 1);",
+             "A::AddRelaxed(Word(id), kOne + 1);")], POOL_WARP, "*Share*"),
+    Mutant("words-share-adds", "a share by handle adds to whatever life the block is in by then",
+           [("block_words.h", "      if (generation == kAnyGeneration) {\n",
+             "      {\n")], STALE_HANDLE, "*AShareEnds*"),
+    Mutant("words-share-adds-beside-full", "a share that came too late keeps the block from all",
+           [("block_words.h", "      if (generation == kAnyGeneration) {\n",
+             "      if (generation != kAnyGeneration) {\n"
+             "        const BlockState old = Parse(A::FetchAddRelaxed(Word(id), n * kOne));\n"
+             "        if (Alive(old, generation)) return OpStatus::kOk;\n"
+             "        A::AddRelaxed(Word(id), uint32_t{0} - n * kOne);\n"
+             "        return OpStatus::kStale;\n"
+             "      } else {\n")], STALE_HANDLE, "*"),
+    Mutant("words-drop-adds", "a release by handle takes from whatever life the block is in by then",
+           [("block_words.h", "        if (generation == kAnyGeneration) break;\n",
+             "        break;\n")], STALE_HANDLE, "*ALateRelease*"),
     # --- page table ---
     Mutant("table-publish-relaxed", "a row's new length is published without release",
            [("page_table_ref.h", "A::StoreRelease(SequenceWord(row), state.Word());",

@@ -79,7 +79,7 @@ struct CloseBatch {
 // Opens each row as a child that begins with the first `tokens` tokens of its parent: full blocks
 // are shared, a partial tail is copied. kWrongState: the child is open, or a copy is needed and
 // `copies` not given; kClosed: the parent is closed; kInvalid: it has fewer tokens, or a block of
-// it might get more than 65535 references, every row of the batch counted.
+// it might get more than kMaxReferences, every row of the batch counted.
 struct ForkBatch {
   RowBatch batch;                    // rows: the children
   const int32_t* parents = nullptr;  // [num_rows], a parent may stand in it many times

@@ -80,7 +80,7 @@ class BlockLists {
     if (!state.owned() || state.references < 1 || !Matches(generation, state.generation)) {
       return OpStatus::kStale;
     }
-    const int32_t most = BlockWordsRef<A>::kMaxReferences - mentions;
+    const int32_t most = kMaxReferences - mentions;
     return state.references > most ? OpStatus::kInvalid : OpStatus::kOk;
   }
 

@@ -4,8 +4,11 @@
 //
 // One 32-bit word per block: how many references it has, and which of its lives this is.
 //
-//   bits 31..14  references, signed: a misused word goes below zero and comes back, harming no
-//   field bits 13..0   generation: odd while the block is owned, even while it is free
+//   bits 31..12  references, signed: a misused word goes below zero and comes back, harming no
+//   field bits 11..0   generation: odd while the block is owned, even while it is free
+//
+// References have room for 2^19 above and below: kMaxReferences, and every lane of a large GPU
+// adding or taking one away at the same instant before it looks at the answer.
 //
 // Every holder of a block has at least one reference. Misuse is answered at the faulty call and
 // changes nothing: releasing what nobody holds is kDoubleFree, using a handle of an earlier life is
@@ -57,8 +60,6 @@ struct Dropped {
 template <Atomics A>
 class BlockWordsRef {
  public:
-  // Half of what a word can count: sharers that look at the same time may overshoot by the rest.
-  static constexpr int32_t kMaxReferences = (1 << 16) - 1;
   // In place of a generation: whatever life the block is in.
   static constexpr uint32_t kAnyGeneration = ~uint32_t{0};
 
@@ -121,7 +122,6 @@ class BlockWordsRef {
   }
 
  private:
-  static constexpr uint32_t kGenerationBits = 14;
   static constexpr uint32_t kGenerationMask = (1u << kGenerationBits) - 1;
   static constexpr uint32_t kOne = 1u << kGenerationBits;
 

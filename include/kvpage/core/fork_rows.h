@@ -108,7 +108,7 @@ class ForkRows {
 
   KVPAGE_HOST_DEVICE void CheckFullBlocks(const RowBatchRun<A, G>& rows, uint64_t num_full) const {
     // Every row of the batch may be about to share the same block.
-    const int32_t most = BlockWordsRef<A>::kMaxReferences - static_cast<int32_t>(rows.size());
+    const int32_t most = kMaxReferences - static_cast<int32_t>(rows.size());
     ForEachFullBlock(rows, num_full, [&](uint32_t i, uint32_t, BlockId id) {
       if (pool_.words().State(id).references > most) rows.set_status(i, OpStatus::kInvalid);
     });

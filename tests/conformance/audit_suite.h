@@ -106,7 +106,7 @@ TYPED_TEST_P(AuditReports, SeesDamageToBlockWords) {
   d.Share({2});
   const BlockWordsStorage& words = d.cache().pool().words;
   const auto word = [&](BlockId id) { return &words.words[words.layout.Index(id - 1)]; };
-  const uint32_t one = 1u << 14;
+  const uint32_t one = 1u << kGenerationBits;
   this->ExpectSeen(d, "an owned block has no reference", word(1), one,
                    [](auto& r) { return r.block_errors == 1 && r.reference_errors == 1; });
   this->ExpectSeen(d, "a free block has a reference", word(50), one,

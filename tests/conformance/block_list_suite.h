@@ -156,18 +156,18 @@ TYPED_TEST_P(BlockList, MoreReferencesThanAWordCountsAreRefused) {
   d.Append({0}, {4});
   const BlockWordsStorage& words = d.cache().pool().words;
   uint32_t* const word = &words.words[words.layout.Index(0)];
-  const uint32_t generation = d.Read(word) & 0x3fff;
+  const uint32_t generation = d.Read(word) & ((1u << kGenerationBits) - 1);
   const uint32_t most = kMaxReferences;
-  d.Write(word, most << 14 | generation);
+  d.Write(word, most << kGenerationBits | generation);
   const uint64_t hash = d.Hash();
   EXPECT_EQ(d.Share({1}), Statuses({kInvalid}));
   EXPECT_EQ(d.Hash(), hash);
   // One would fit; a list that goes too far changes nothing.
-  d.Write(word, (most - 1) << 14 | generation);
+  d.Write(word, (most - 1) << kGenerationBits | generation);
   const uint64_t almost = d.Hash();
   EXPECT_EQ(d.Share({1, 1}), Statuses({kInvalid, kInvalid}));
   EXPECT_EQ(d.Hash(), almost);
-  d.Write(word, (most - 2) << 14 | generation);
+  d.Write(word, (most - 2) << kGenerationBits | generation);
   EXPECT_EQ(d.Share({1, 1}), Statuses({kOk, kOk}));
   EXPECT_EQ(d.Block(1).references, static_cast<int32_t>(most));
 }

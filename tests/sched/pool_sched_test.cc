@@ -213,6 +213,12 @@ std::string PlayDoubleFree(uint64_t seed) {
           by_handle ? world.pool().Release(me, handle) : world.pool().Release(me, handle.id);
     });
   }
+  // Who is refused changes nothing, not even for an instant.
+  scheduler.Spawn([&] {
+    for (uint32_t i = 0; i < 10; ++i) {
+      if (world.pool().words().State(2).references < 0) scheduler.Fail("a count below zero");
+    }
+  });
   world.Leave(2);
   if (!scheduler.Run()) return scheduler.failure();
   const auto winners = std::count(answers.begin(), answers.end(), OpStatus::kOk);

@@ -122,30 +122,34 @@ std::string Play(uint64_t seed, bool is_weak, uint32_t max_subgroups) {
   return wrong.empty() ? wrong : wrong + "\n" + scheduler.Trace();
 }
 
-// The lanes of some warps share two blocks, read them and let go; somebody waits for both blocks
-// and writes to them. One lane makes both blocks free that two lanes let go of. A third block is
-// free from the start, so that the summary, which is set with release, plays no part.
+// The lanes of a warp share a block each with other threads; all read them and let go, while
+// somebody waits for the blocks and writes to them. One lane makes both blocks free that two lanes
+// let go of, and knows nothing of the threads that held the other one. A third block is free from
+// the start, so that the summary, which is set with release, plays no part.
 std::string PlaySharers(uint64_t seed) {
   constexpr uint64_t kTag = 5;
   Random random(seed ^ 0x5a4e);
   Scheduler scheduler({.seed = seed});
   PoolWorld world(scheduler, {.num_blocks = 3, .gate_words = Placement::kContiguous}, {3});
   const Pool& pool = world.pool();
-  const uint32_t warps = random.Between(1, 3);
   const bool takes_one = random.Percent(50);
+  const auto use_and_release = [&](auto& g, BlockId id) {
+    world.Expect(id, kTag);
+    world.Leave(id);
+    if (pool.Release(g, id) != OpStatus::kOk) scheduler.Fail("release of a held block");
+  };
   for (BlockId id = 1; id <= 2; ++id) {
     world.Write(id, kTag);
-    for (uint32_t i = 1; i < warps; ++i) world.Join(id);
-    if (warps > 1) pool.words().Share(id, warps - 1, Pool::kAnyGeneration);
+    for (uint32_t others = random.Below(3); others > 0; --others) {
+      world.Join(id);
+      pool.words().Share(id, 1, Pool::kAnyGeneration);
+      scheduler.Spawn([&, id] {
+        ThreadGroup me;
+        use_and_release(me, id);
+      });
+    }
   }
-  for (uint32_t i = 0; i < warps; ++i) {
-    SpawnWarp(scheduler, 2, i, [&](SchedWarp& warp) {
-      const BlockId id = 1 + warp.rank();
-      world.Expect(id, kTag);
-      world.Leave(id);
-      if (pool.Release(warp, id) != OpStatus::kOk) scheduler.Fail("release of a held block");
-    });
-  }
+  SpawnWarp(scheduler, 2, 0, [&](SchedWarp& warp) { use_and_release(warp, 1 + warp.rank()); });
   scheduler.Spawn([&] {
     ThreadGroup me;
     BlockId ids[3];

@@ -168,9 +168,6 @@ MUTANTS = [
              "        A::FenceAcqRel();  // F0: this holder's accesses "
              "come before the count it lowers\n",
              "")], POOL, "*LastHolder*"),
-    Mutant("pool-no-sync-before-f1", "a lane publishes for other lanes without meeting them",
-           [("freed_blocks.h", "    w.Sync();  // before the fence: the lane that puts a bit "
-             "publishes for the lane that freed it\n", "")], POOL_WARP, "*"),
     Mutant("pool-no-sync-after-f2", "a lane uses a block before the lane that claimed it acquired",
            [("exact_gate.h", _F2, "    A::FenceAcqRel();  // F2\n    if (settles)")],
            POOL_WARP, "*HandBlocksOver*"),
@@ -212,8 +209,8 @@ MUTANTS = [
              "        if (Alive(old, generation)) return OpStatus::kOk;\n"
              "        A::AddRelaxed(Word(id), uint32_t{0} - n * kOne);\n"
              "        return OpStatus::kStale;\n"
-             "      } else {\n")], STALE_HANDLE, "*"),
-    Mutant("words-drop-adds", "a release by handle takes from whatever life the block is in by then",
+             "      } else {\n")], STALE_HANDLE, "*DoesNotHide*"),
+    Mutant("words-drop-adds", "a release by handle takes from whatever life the block is in",
            [("block_words.h", "        if (generation == kAnyGeneration) break;\n",
              "        break;\n")], STALE_HANDLE, "*ALateRelease*"),
     # --- page table ---

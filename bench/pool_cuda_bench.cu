@@ -52,8 +52,8 @@ __device__ BlockId TakeOne(const CudaBlockPoolRef& pool, BlockId* ids) {
 }
 
 template <By kBy>
-__global__ void Allocate(const __grid_constant__ BlockPoolStorage storage, BlockId* ids,
-                         uint64_t* missing) {
+__global__ void __launch_bounds__(1024)
+    Allocate(const __grid_constant__ BlockPoolStorage storage, BlockId* ids, uint64_t* missing) {
   const CudaBlockPoolRef pool(storage);
   const uint32_t thread = blockIdx.x * blockDim.x + threadIdx.x;
   const BlockId id = TakeOne<kBy>(pool, ids);
@@ -62,7 +62,8 @@ __global__ void Allocate(const __grid_constant__ BlockPoolStorage storage, Block
 }
 
 template <By kBy>
-__global__ void Free(const __grid_constant__ BlockPoolStorage storage, const BlockId* ids) {
+__global__ void __launch_bounds__(1024)
+    Free(const __grid_constant__ BlockPoolStorage storage, const BlockId* ids) {
   const CudaBlockPoolRef pool(storage);
   const BlockId id = ids[blockIdx.x * blockDim.x + threadIdx.x];
   if constexpr (kBy == By::kThread) {
@@ -75,8 +76,8 @@ __global__ void Free(const __grid_constant__ BlockPoolStorage storage, const Blo
 }
 
 template <By kBy>
-__global__ void Churn(const __grid_constant__ BlockPoolStorage storage, uint32_t rounds,
-                      uint64_t* missing) {
+__global__ void __launch_bounds__(1024)
+    Churn(const __grid_constant__ BlockPoolStorage storage, uint32_t rounds, uint64_t* missing) {
   const CudaBlockPoolRef pool(storage);
   uint32_t failed = 0;
   for (uint32_t round = 0; round < rounds; ++round) {

@@ -17,18 +17,15 @@
 //   pool.Release(warp, mine);                           // the null block is passed over
 //
 // Thread safety: every method may be called at any time by any group. All are collective: every
-// lane
-//   of the group calls them together.
+//   lane of the group calls them together, and a call is complete when it has returned in all.
 // Memory ordering: what the lanes of the holders' groups did to a block before Release happens
-// before
-//   what the lanes of the group do whose TryAllocate returns it. (Accesses through the async proxy
-//   need their own proxy fence before Release.)
-// Cost: TryAllocate: 2 loads, 1 fetch-and-add, 1 add, 1 fence per group; 1 fetch-and per leaf word
-// of
-//   64 blocks; 1 add per block. Release: see block_words.h, then 1 fetch-or per leaf word and 1 add
-//   per shard.
+//   before what the lanes of the group do whose TryAllocate returns it. (Accesses through the async
+//   proxy need their own proxy fence before Release.)
+// Cost: TryAllocate: 2 loads, 1 fetch-and-add, 1 add and 1 fence per group, 1 fetch-and per leaf
+//   word of 64 blocks, 1 fetch-and-add per block. Release: see block_words.h, then 1 fetch-or per
+//   leaf word and 1 add per shard.
 // Failure: kFull and kNeverFits are exact and change nothing. Misuse is answered at the faulty
-// call.
+//   call.
 
 #ifndef KVPAGE_CORE_BLOCK_POOL_REF_H_
 #define KVPAGE_CORE_BLOCK_POOL_REF_H_

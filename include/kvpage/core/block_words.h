@@ -4,8 +4,9 @@
 //
 // One 32-bit word per block: how many references it has, and which of its lives this is.
 //
-//   bits 31..12  references, signed: a misused word goes below zero and comes back, harming no
-//   field bits 11..0   generation: odd while the block is owned, even while it is free
+//   bits 31..12  references, signed: a misused word goes below zero and comes back, and no other
+//                field is harmed
+//   bits 11..0   generation: odd while the block is owned, even while it is free
 //
 // References have room for 2^19 above and below: kMaxReferences, and every lane of a large GPU
 // adding or taking one away at the same instant before it looks at the answer.
@@ -18,13 +19,11 @@
 //
 // Thread safety: everything may be called at any time by any thread.
 // Memory ordering: a release orders the holder's accesses before the count it lowers; whoever
-// lowers
-//   it to none executes FenceAcqRel (F1) before it makes the block findable. Own is followed by F2.
-//   See docs/design.md, "Block words".
-// Cost: Own: 1 fetch-and-add. By id, Share: 1 load, 1 fetch-and-add; Drop: 1 load and 1
-// compare-and-swap
-//   for the only holder, 1 load, 1 fence and 1 fetch-and-add for one of several. By handle: 1 load
-//   and 1 compare-and-swap, again for each time that somebody else changed the word meanwhile.
+//   lowers it to none executes FenceAcqRel (F1) before it makes the block findable. Own is followed
+//   by F2. See docs/design.md, "Block words".
+// Cost: Own: 1 fetch-and-add. By id, Share: 1 load, 1 add; Drop: 1 load and 1 compare-and-swap for
+//   the only holder, 1 load, 1 fence and 1 fetch-and-add for one of several. By handle: 1 load and
+//   1 compare-and-swap, again for each time that somebody else changed the word meanwhile.
 
 #ifndef KVPAGE_CORE_BLOCK_WORDS_H_
 #define KVPAGE_CORE_BLOCK_WORDS_H_

@@ -151,6 +151,25 @@ class FreeBitsRef {
     return (A::LoadRelaxed(Summary(leaf)) & SummaryBit(leaf)) != 0;
   }
 
+  // Shares out what a sink was told: calls f(item, id) for each number `item` of the batch, in one
+  // lane, so that the lanes that found nothing help those that found much. Collective.
+  template <Group W, class F>
+  KVPAGE_HOST_DEVICE static void ShareOut(W& w, uint32_t before, uint32_t total, BlockId first,
+                                          uint64_t got, F f) {
+    if (w.size() == 1) {
+      for (uint32_t item = 0; got != 0; got &= got - 1) f(item++, first + LowestBit(got));
+      return;
+    }
+    for (uint32_t base = 0; base < total; base += w.size()) {
+      const uint32_t item = base + w.rank();
+      const uint32_t lane = FindLane(w, before, item < total ? item : total - 1);
+      const uint32_t its_before = w.Shuffle(before, lane);
+      const uint64_t its_got = w.Shuffle(got, lane);
+      const BlockId its_first = w.Shuffle(first, lane);
+      if (item < total) f(item, its_first + SelectBit(its_got, item - its_before));
+    }
+  }
+
   // The last lane whose `before` is not above `item`: the lane that holds the item, if `before` is
   // the exclusive scan of how many items each lane holds. Collective.
   template <Group W>

@@ -11,8 +11,7 @@
 //   const int64_t slot = table.Slot(row, position);   // block * block_tokens + offset, or -1
 //
 // Thread safety: a row has one writer at a time. Reads of other rows may run at any time; reads of
-// a
-//   row may run beside an Append that copies no tail, not beside one that does (until its copies
+//   a row may run beside an Append that copies no tail, not beside one that does (until its copies
 //   are carried out), nor beside Truncate, Close or Fork into it.
 // Memory ordering: Sequence acquires what the operation that published the row's word wrote before
 //   it: the first ceil(kv_len / block_tokens) entries are then safe to read.

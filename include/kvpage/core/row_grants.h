@@ -65,16 +65,17 @@ class RowGrants {
     ScanNeeds();
     gate.ClaimAndSettleHand(g_, hand, [&](auto w, uint32_t shard, uint32_t count, uint32_t at) {
       PlaceFinder<uint32_t> finder(offsets_, rows_.size());
-      pool_.bits().Claim(
-          w, shard, count, 0,
-          [&](auto&, uint32_t position, uint32_t before, uint32_t, BlockId first, uint64_t got) {
-            for (uint32_t item = at + position + before; got != 0; got &= got - 1, ++item) {
-              const BlockId id = first + LowestBit(got);
-              const uint32_t i = finder.Find(item);
-              pool_.words().Own(id);
-              place(i, finder.Within(item), id);
-            }
-          });
+      pool_.bits().Claim(w, shard, count, 0,
+                         [&](auto& lanes, uint32_t position, uint32_t before, uint32_t total,
+                             BlockId first, uint64_t got) {
+                           FreeBitsRef<A>::ShareOut(lanes, before, total, first, got,
+                                                    [&](uint32_t number, BlockId id) {
+                                                      const uint32_t item = at + position + number;
+                                                      const uint32_t i = finder.Find(item);
+                                                      pool_.words().Own(id);
+                                                      place(i, finder.Within(item), id);
+                                                    });
+                         });
     });
   }
 

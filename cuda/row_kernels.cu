@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The batch operations on rows: one thread block runs the algorithm of kvpage/core as a group.
+// The batch operations on rows: one thread block, or one cluster of them, runs the algorithm of
+// kvpage/core as a group.
 
+#include "cuda/cluster_group.cuh"
 #include "cuda/launch.h"
 #include "cuda/launch_kernel.cuh"
 #include "kvpage/core/append_rows.h"
@@ -24,13 +26,41 @@ __global__ void __launch_bounds__(1024)
   Operation<CudaAtomics, ThreadBlockGroup>(block, pool, table, batch).Run();
 }
 
-// A thread per piece of work, within what a thread block can have; at least two warps, so that a
-// small batch claims in two shards at once.
+template <template <class, class> class Operation, class Batch>
+__global__ void __launch_bounds__(1024)
+    RunManyRows(const __grid_constant__ BlockPoolStorage pool_storage,
+                const __grid_constant__ PageTableStorage table_storage,
+                const __grid_constant__ Batch batch) {
+#if __CUDA_ARCH__ >= 900
+  __shared__ ClusterScratch scratch;
+  ClusterGroup cluster(scratch);
+  const CudaBlockPoolRef pool(pool_storage);
+  const CudaPageTableRef table(table_storage);
+  Operation<CudaAtomics, ClusterGroup>(cluster, pool, table, batch).Run();
+  cluster.Finish();
+#endif
+}
+
+// Whether the code that would run is that of a GPU with clusters: its own, or made from PTX for it.
+template <class Kernel>
+bool HasClusters(Kernel kernel) {
+  cudaFuncAttributes attributes;
+  if (cudaFuncGetAttributes(&attributes, kernel) != cudaSuccess) return false;
+  return attributes.ptxVersion >= 90;
+}
+
+// A thread per piece of work, as far as a thread block or a cluster can have as many.
 template <template <class, class> class Operation, class Batch>
 cudaError_t Launch(cudaStream_t stream, const BlockPoolStorage& pool, const PageTableStorage& table,
                    const Batch& batch, int64_t work) {
+  const auto many = RunManyRows<Operation, Batch>;
+  if (work > 1024 && HasClusters(many)) {
+    uint32_t blocks = 2;
+    while (blocks < kMaxClusterBlocks && blocks * 1024 < work) blocks *= 2;
+    return LaunchCluster(many, blocks, 1024, stream, pool, table, batch);
+  }
   const int64_t rounded = (work + 31) / 32 * 32;
-  const uint32_t threads = rounded < 64 ? 64 : (rounded > 1024 ? 1024 : rounded);
+  const uint32_t threads = rounded < 32 ? 32 : (rounded > 1024 ? 1024 : rounded);
   return LaunchKernel(RunRows<Operation, Batch>, dim3(1), threads, stream, pool, table, batch);
 }
 

@@ -106,14 +106,14 @@ TYPED_TEST_P(AuditReports, SeesDamageToBlockWords) {
   d.Share({2});
   const BlockWordsStorage& words = d.cache().pool().words;
   const auto word = [&](BlockId id) { return &words.words[words.layout.Index(id - 1)]; };
-  const uint32_t one = 1u << kGenerationBits;
-  this->ExpectSeen(d, "an owned block has no reference", word(1), one,
-                   [](auto& r) { return r.block_errors == 1 && r.reference_errors == 1; });
-  this->ExpectSeen(d, "a free block has a reference", word(50), one,
-                   [](auto& r) { return r.block_errors == 1; });
-  this->ExpectSeen(d, "a block is owned and free", word(50), 1u,
+  const auto flip = [](int32_t a, int32_t b) {
+    return BlockState{a, 0}.Word() ^ BlockState { b, 0 }.Word();
+  };
+  this->ExpectSeen(d, "a block is owned and free", word(50), flip(0, 1),
                    [](auto& r) { return r.block_errors == 1 && r.owned_blocks == 4; });
-  this->ExpectSeen(d, "a block is neither owned nor free", word(3), 1u, [](auto& r) {
+  this->ExpectSeen(d, "a free block has a count below nothing", word(50), flip(0, -1),
+                   [](auto& r) { return r.block_errors == 1 && r.owned_blocks == 3; });
+  this->ExpectSeen(d, "a block is neither owned nor free", word(3), flip(1, 0), [](auto& r) {
     return r.block_errors == 1 && r.row_errors == 1 && r.owned_blocks == 2;
   });
 }

@@ -116,7 +116,7 @@ TYPED_TEST_P(BlockList, AStaleMentionDoesNotCountAgainstAGoodOne) {
   d.Close({0});
   const uint32_t life = d.Block(1).generation;  // the second one
   EXPECT_EQ(d.Release({1, 1, 1},
-                      {.failure = FailureMode::kPerRow, .generations = {{life - 2, life, life}}}),
+                      {.failure = FailureMode::kPerRow, .generations = {{life - 1, life, life}}}),
             Statuses({kStale, kOk, kDoubleFree}));
   ExpectSound(d, 100);
 }
@@ -156,20 +156,19 @@ TYPED_TEST_P(BlockList, MoreReferencesThanAWordCountsAreRefused) {
   d.Append({0}, {4});
   const BlockWordsStorage& words = d.cache().pool().words;
   uint32_t* const word = &words.words[words.layout.Index(0)];
-  const uint32_t generation = d.Read(word) & ((1u << kGenerationBits) - 1);
-  const uint32_t most = kMaxReferences;
-  d.Write(word, most << kGenerationBits | generation);
+  const uint32_t generation = d.Block(1).generation;
+  d.Write(word, BlockState{kMaxReferences, generation}.Word());
   const uint64_t hash = d.Hash();
   EXPECT_EQ(d.Share({1}), Statuses({kInvalid}));
   EXPECT_EQ(d.Hash(), hash);
   // One would fit; a list that goes too far changes nothing.
-  d.Write(word, (most - 1) << kGenerationBits | generation);
+  d.Write(word, BlockState{kMaxReferences - 1, generation}.Word());
   const uint64_t almost = d.Hash();
   EXPECT_EQ(d.Share({1, 1}), Statuses({kInvalid, kInvalid}));
   EXPECT_EQ(d.Hash(), almost);
-  d.Write(word, (most - 2) << kGenerationBits | generation);
+  d.Write(word, BlockState{kMaxReferences - 2, generation}.Word());
   EXPECT_EQ(d.Share({1, 1}), Statuses({kOk, kOk}));
-  EXPECT_EQ(d.Block(1).references, static_cast<int32_t>(most));
+  EXPECT_EQ(d.Block(1).references, kMaxReferences);
 }
 
 REGISTER_TYPED_TEST_SUITE_P(BlockList, SharedBlocksOutliveTheRow, EachMentionOfARepeatedIdCounts,

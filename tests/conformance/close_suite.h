@@ -62,6 +62,8 @@ TYPED_TEST_P(Close, OfRowsThatShareReleasesEachBlockOnce) {
   EXPECT_EQ(before.references, 3);
   EXPECT_EQ(d.Close({2, 0, 3, 1}), Statuses(4, kOk));
   ExpectSound(d, 100);
+  EXPECT_EQ(d.Block(1).references, 0);
+  d.Append({0}, {4});
   EXPECT_EQ(d.Block(1).generation, before.generation + 1);
 }
 

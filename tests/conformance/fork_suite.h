@@ -135,15 +135,14 @@ TYPED_TEST_P(Fork, OfABlockWithTooManyReferencesIsInvalid) {
   d.Append({0}, {4});
   const BlockWordsStorage& words = d.cache().pool().words;
   uint32_t* const word = &words.words[words.layout.Index(0)];
-  const uint32_t good = d.Read(word);
-  const uint32_t almost = static_cast<uint32_t>(kMaxReferences);
-  d.Write(word, almost << kGenerationBits | (good & ((1u << kGenerationBits) - 1)));
+  const uint32_t generation = d.Block(1).generation;
+  d.Write(word, BlockState{kMaxReferences, generation}.Word());
   const uint64_t hash = d.Hash();
   EXPECT_EQ(d.Fork({1}, {0}, {4}).statuses, Statuses({kInvalid}));
   EXPECT_EQ(d.Hash(), hash);
-  d.Write(word, (almost - 1) << kGenerationBits | (good & ((1u << kGenerationBits) - 1)));
+  d.Write(word, BlockState{kMaxReferences - 1, generation}.Word());
   EXPECT_EQ(d.Fork({1}, {0}, {4}).statuses, Statuses({kOk}));
-  EXPECT_EQ(d.Block(1).references, static_cast<int32_t>(almost));
+  EXPECT_EQ(d.Block(1).references, kMaxReferences);
 }
 
 REGISTER_TYPED_TEST_SUITE_P(Fork, SharesFullBlocksAndCopiesThePartialTail,

@@ -82,8 +82,8 @@ TYPED_TEST_P(StateHash, DependsOnEveryPartOfTheState) {
   };
   expect_change("free bits", &cache.pool().bits.leaves[1], uint64_t{1} << 35);
   uint32_t* const word = &cache.pool().words.words[cache.pool().words.layout.Index(99)];
-  expect_change("generations", word, 2u);
-  expect_change("references", word, 1u << kGenerationBits);
+  expect_change("generations", word, 2u << BlockState::kReferenceBits);
+  expect_change("references", word, 1u);
   uint64_t* const sequence = &cache.table().sequence_words[cache.table().sequence_layout.Index(7)];
   expect_change("lengths", sequence, uint64_t{1});
   expect_change("row generations", sequence, uint64_t{1} << 40);

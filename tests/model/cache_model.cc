@@ -57,9 +57,7 @@ BlockId CacheModel::TakeLowest() {
 
 void CacheModel::Drop(BlockId id) {
   Block& block = blocks_[id];
-  if (--block.references > 0) return;
-  block.generation = (block.generation + 1) % (1 << kGenerationBits);
-  free_.insert(id);
+  if (--block.references == 0) free_.insert(id);
 }
 
 std::vector<Ids> CacheModel::Grant(Statuses& statuses, const Needs& needs, FailureMode failure) {
@@ -250,7 +248,7 @@ Statuses CacheModel::ChangeList(const Ids& ids, const ListSettings& settings, in
     }
     const Block& block = blocks_[ids[i]];
     const bool is_stale = settings.generations && (*settings.generations)[i] != ~0u &&
-                          (*settings.generations)[i] != block.generation;
+                          ((*settings.generations)[i] != block.generation || block.references == 0);
     if (is_stale || (change > 0 && block.references == 0)) {
       statuses[i] = kStale;
     } else if (change < 0 && left[ids[i]]-- <= 0) {

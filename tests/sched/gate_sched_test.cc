@@ -152,7 +152,11 @@ std::string PlayGatherer(uint64_t seed) {
   });
   scheduler.Spawn([&] {
     ThreadGroup me;
-    for (uint32_t i = 0; SchedAtomics::LoadRelaxed(world.gate().asked(0)) == 0; ++i) {
+    const auto is_gathered = [&] {
+      return SchedAtomics::LoadRelaxed(world.gate().lock()) != 0 &&
+             SchedAtomics::LoadRelaxed(world.gate().asked(0)) != 0;
+    };
+    for (uint32_t i = 0; !is_gathered(); ++i) {
       if (i == 100) return;
       SchedAtomics::Pause(i);
     }

@@ -251,12 +251,13 @@ std::string PlayBitsBeforeCredit(uint64_t seed) {
     for (uint32_t i = 0; i < 20; ++i) {
       world.pool().gate().Take(me, 1, 0, [&](auto w, uint32_t shard, uint32_t n, uint32_t) {
         scheduler.SetSolo(true);
-        world.pool().bits().Claim(
-            w, shard, n, 0, [&](auto&, uint32_t, uint32_t, uint32_t, BlockId first, uint64_t got) {
-              const BlockId id = first + LowestBit(got);
-              world.pool().words().Own(id);
-              world.Join(id);
-            });
+        const FreeBitsRef<SchedAtomics>& bits = world.pool().bits();
+        bits.Claim(w, shard, n, 0, bits.Look(w, shard, 0),
+                   [&](auto& lanes, uint32_t, const ClaimedBlocks& claimed) {
+                     const BlockId id = claimed.Get(lanes, 0);
+                     world.pool().words().Own(id);
+                     world.Join(id);
+                   });
         scheduler.SetSolo(false);
       });
       SchedAtomics::Pause(i);

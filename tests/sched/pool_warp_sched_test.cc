@@ -59,7 +59,7 @@ class Lane {
     auto w = g_.subgroup();
     const BlockId id = world_.pool().TryAllocateOne(w);
     if (id != kNullBlock) Keep(id);
-    const uint64_t served = w.Sum(id != kNullBlock);
+    const uint32_t served = w.Sum(id != kNullBlock ? 1u : 0u);
     if ((id != kNullBlock) != (w.rank() < served)) scheduler_.Fail("a gap in the lanes served");
   }
 

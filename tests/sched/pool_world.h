@@ -105,7 +105,6 @@ class PoolWorld {
       const BlockState state = pool_.words().State(id);
       if (is_free != (holders_[id] == 0)) return block + (is_free ? " is free" : " is lost");
       if (state.references != holders_[id]) return block + " has a wrong count";
-      if (state.owned() == is_free) return block + " has a wrong generation";
       if (is_free && !pool_.bits().IsSummarized(leaf)) return block + " is hidden";
       if (is_free) ++free[pool_.bits().ShardOf(id)];
     }

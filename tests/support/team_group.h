@@ -54,17 +54,26 @@ class TeamGroup {
     const TeamItem* items = team_->Meet(rank_, {"Any", 0, b, true});
     return std::any_of(items, items + size(), [](const TeamItem& i) { return i.value != 0; });
   }
-  uint64_t Sum(uint64_t v) const {
-    uint64_t total = 0;
+  uint32_t First(bool b) const {
+    const TeamItem* items = team_->Meet(rank_, {"First", 0, b, true});
+    const TeamItem* first =
+        std::find_if(items, items + size(), [](const TeamItem& i) { return i.value != 0; });
+    return static_cast<uint32_t>(first - items);
+  }
+  template <class T>
+  T Sum(T v) const {
+    T total = 0;
     Scan("Sum", v, total);
     return total;
   }
-  uint64_t Min(uint64_t v) const {
+  template <class T>
+  T Min(T v) const {
     const TeamItem* items = team_->Meet(rank_, {"Min", 0, v, true});
-    for (uint32_t l = 0; l < size(); ++l) v = std::min(v, items[l].value);
+    for (uint32_t l = 0; l < size(); ++l) v = std::min(v, static_cast<T>(items[l].value));
     return v;
   }
-  uint64_t ExclusiveScan(uint64_t v, uint64_t& total) const {
+  template <class T>
+  T ExclusiveScan(T v, T& total) const {
     return Scan("ExclusiveScan", v, total);
   }
   template <class T>
@@ -99,12 +108,12 @@ class TeamGroup {
   }
 
   template <class F>
-  void AddByKey(bool is_active, uint64_t key, uint64_t value, F f) const {
+  void AddByKey(bool is_active, uint32_t key, uint32_t value, F f) const {
     ByKey(
         {"AddByKey", key, value, is_active}, [](uint64_t a, uint64_t b) { return a + b; }, f);
   }
   template <class F>
-  void OrByKey(bool is_active, uint64_t key, uint64_t value, F f) const {
+  void OrByKey(bool is_active, uint32_t key, uint64_t value, F f) const {
     ByKey(
         {"OrByKey", key, value, is_active}, [](uint64_t a, uint64_t b) { return a | b; }, f);
   }
@@ -116,13 +125,14 @@ class TeamGroup {
   uint32_t num_subgroups() const { return team_->size() / sub_team_->size(); }
 
  private:
-  uint64_t Scan(const char* kind, uint64_t v, uint64_t& total) const {
+  template <class T>
+  T Scan(const char* kind, T v, T& total) const {
     const TeamItem* items = team_->Meet(rank_, {kind, 0, v, true});
-    uint64_t before = 0;
+    T before = 0;
     total = 0;
     for (uint32_t l = 0; l < size(); ++l) {
-      if (l < rank_) before += items[l].value;
-      total += items[l].value;
+      if (l < rank_) before += static_cast<T>(items[l].value);
+      total += static_cast<T>(items[l].value);
     }
     return before;
   }

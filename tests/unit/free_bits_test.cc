@@ -31,12 +31,11 @@ class FreeBits {
   std::vector<BlockId> Claim(uint32_t shard, uint32_t want, uint32_t start = 0) {
     ThreadGroup thread;
     std::vector<BlockId> ids;
-    ref().Claim(thread, shard, want, start,
-                [&](ThreadGroup&, uint32_t position, uint32_t before, uint32_t total, BlockId first,
-                    uint64_t bits) {
-                  EXPECT_EQ(position + before, ids.size());
-                  EXPECT_EQ(total, PopCount(bits));
-                  for (; bits != 0; bits &= bits - 1) ids.push_back(first + LowestBit(bits));
+    ref().Claim(thread, shard, want, start, ref().Look(thread, shard, start),
+                [&](ThreadGroup&, uint32_t position, const ClaimedBlocks& claimed) {
+                  EXPECT_EQ(position, ids.size());
+                  EXPECT_EQ(claimed.total, PopCount(claimed.bits));
+                  claimed.ForEach(thread, [&](uint32_t, BlockId id) { ids.push_back(id); });
                 });
     return ids;
   }
@@ -92,15 +91,16 @@ TEST(FreeBits, ClaimTakesTheLowestIdsOfAShard) {
   EXPECT_EQ(bits.Claim(0, 1), From(1, 1));
 }
 
-TEST(FreeBits, ClaimFromALaterLeafGoesRoundTheShard) {
+TEST(FreeBits, ClaimBeginsWhereItIsToldAndGoesOnElsewhere) {
   FreeBits bits(64 * 200, 14);  // one shard of 256 leaves, four summary words
-  EXPECT_EQ(bits.Claim(0, 3, 70), From(70 * 64 + 1, 3));
-  EXPECT_EQ(bits.Claim(0, 2, 199), From(199 * 64 + 1, 2));
-  std::vector<BlockId> ids = bits.Claim(0, 64, 199);
-  std::vector<BlockId> expected = From(199 * 64 + 3, 62);
-  // Behind the last leaf that has blocks, round to the first one of the summary word it began in.
-  EXPECT_EQ(std::vector<BlockId>(ids.begin(), ids.begin() + 62), expected);
-  EXPECT_EQ(ids.size(), 64u);
+  EXPECT_EQ(bits.Claim(0, 3, 70 * 64), From(70 * 64 + 1, 3));
+  EXPECT_EQ(bits.Claim(0, 2, 70 * 64 + 40), From(70 * 64 + 41, 2));
+  EXPECT_EQ(bits.Claim(0, 2, 199 * 64), From(199 * 64 + 1, 2));
+  std::vector<BlockId> ids = bits.Claim(0, 64, 199 * 64);
+  EXPECT_EQ(std::vector<BlockId>(ids.begin(), ids.begin() + 62), From(199 * 64 + 3, 62));
+  std::sort(ids.begin(), ids.end());
+  EXPECT_EQ(std::unique(ids.begin(), ids.end()) - ids.begin(), 64);
+  EXPECT_EQ(bits.NumFree(), 64u * 200 - 71);
 }
 
 TEST(FreeBits, EveryBlockCanBeClaimedFromAnywhere) {

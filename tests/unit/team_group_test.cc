@@ -54,7 +54,7 @@ std::string CheckCollectives(G& g) {
     for (uint32_t l = g.subgroup_index(); l < n; l += g.num_subgroups()) {
       if (published[l] != ValueOf(l) + round) return "Publish";
       // Collectives of the subgroup leave it alone.
-      if (g.num_subgroups() > 1 && g.subgroup().Sum(1) != g.subgroup().size()) return "subgroup";
+      if (g.num_subgroups() > 1 && g.subgroup().Sum(1u) != g.subgroup().size()) return "subgroup";
     }
     g.Sync();
   }

@@ -5,9 +5,11 @@
 // The batch operations Reserve and Append: blocks for more tokens of a row, and, for Append, the
 // longer length, the slot of each new token, and the copy of a shared partial tail.
 //
-// Run by one group (a thread block on the GPU, a thread on the CPU); collective. A row's entries
-// are all written before the one release store of its sequence word. See batch.h for what it
-// answers.
+// Run by one group; collective. A row's entries are all written before the one release store of its
+// sequence word. See batch.h for what it answers.
+//
+// A lane keeps what it knows of its row from step to step, as long as there are no more rows than
+// lanes; with more it looks it up again for each.
 
 #ifndef KVPAGE_CORE_APPEND_ROWS_H_
 #define KVPAGE_CORE_APPEND_ROWS_H_
@@ -15,8 +17,10 @@
 #include <cstdint>
 
 #include "kvpage/core/block_pool_ref.h"
+#include "kvpage/core/freed_blocks.h"
 #include "kvpage/core/row_batch.h"
 #include "kvpage/core/row_grants.h"
+#include "kvpage/core/row_slots.h"
 
 namespace kvpage {
 
@@ -33,142 +37,236 @@ class AppendRows {
                    false) {}
 
   KVPAGE_HOST_DEVICE void Run() {
-    RowBatchRun<A, G> rows(g_, table_, batch_.batch);
+    Rows rows(g_, table_, batch_.batch);
     rows.ClearCopies(batch_.copies);
-    const uint64_t num_slots = Plan(rows);
-    g_.Sync();
-    rows.Unclaim();
-    rows.CancelUnlessAllOk();
-    RowGrants<A, G> grants(g_, pool_, rows, plan(), table_.storage().offsets);
-    grants.Grant([&](uint32_t i, uint32_t k, BlockId id) { Place(rows.row(i), i, k, id); });
-    Publish(rows);
-    if (batch_.slots != nullptr) {
-      g_.Sync();
-      WriteSlots(rows, num_slots);
+    if (g_.rank() < rows.size()) row_ = Look(rows, g_.rank());
+    g_.Sync();  // before IsFirst
+    const Totals totals = Plan(rows);
+    if (rows.CancelUnlessAllOk()) return slots_.Fill(0);
+    // Few blocks and slots for each row: its lane sees to them. Else all lanes share them out.
+    const bool by_row = g_.size() == 1 || !g_.Any(totals.most > kFew);
+    if (totals.blocks == 0 && by_row) {
+      PublishRows(rows, {.by_row = true});
+      return slots_.Fill(totals.slots);
     }
+    g_.Sync();  // before another lane's block_offsets are read
+    RowGrants<A, G> grants(g_, pool_, rows, table_.storage(), totals.blocks);
+    const bool some_failed = grants.Reserve();
+    const auto place = [&](uint32_t i, uint32_t k, BlockId id) {
+      Row row = Again(rows, i);
+      Place(row, i, k, id);
+    };
+    const bool listed = grants.Claim(place);
+    if (listed && by_row) {
+      for (uint32_t i = g_.rank(); i < rows.size(); i += g_.size()) {
+        Recall(rows, i, some_failed);
+        for (uint32_t k = 0; k < row_.need; ++k) {
+          Place(row_, i, k, grants.TakeListed(row_.first_block + k));
+        }
+      }
+    } else if (listed) {
+      grants.PlaceListed(place);
+    }
+    grants.Settle();
+    PublishRows(rows, {.by_row = by_row && listed,
+                       .is_fenced = grants.wanted() > 0,
+                       .must_recall = some_failed || !by_row || !listed});
+    if (!by_row || !listed) {
+      g_.Sync();
+      slots_.WriteAll(rows, batch_.tokens, totals.slots);
+    }
+    slots_.Fill(totals.slots);
   }
 
  private:
-  // In plan[i], beside the number of blocks: the first of them replaces the shared tail.
-  static constexpr uint32_t kReplacesTail = 0x80000000;
+  using Rows = RowBatchRun<A, G>;
+
+  // What a lane knows of a row.
+  struct Row {
+    OpStatus status = OpStatus::kInvalid;
+    uint32_t row = 0;
+    uint32_t tokens = 0;
+    SequenceState state;
+    uint32_t held = 0;
+    uint32_t need = 0;          // blocks, one of them perhaps
+    bool replaces = false;      //   to replace the shared tail
+    BlockId next = kNullBlock;  // the block that the next token goes to, if the row has it
+    uint32_t first_block = 0;   // number of its first new block in the batch
+    uint64_t first_slot = 0;    // number of its first slot in the batch
+  };
+  struct Totals {
+    uint64_t blocks = 0;
+    uint64_t slots = 0;
+    uint32_t most = 0;  // of this lane's rows: blocks or tokens of one
+  };
+  struct Publishing {
+    bool by_row = false;       // each lane writes its rows' slots
+    bool is_fenced = false;    // this lane has executed a fence since all entries were written
+    bool must_recall = false;  // what lanes know of their rows is out of date
+  };
+
+  // In storage.needs, beside the number of blocks.
+  static constexpr uint32_t kReplaces = ~RowGrants<A, G>::kNeedMask;
+  static constexpr uint32_t kFew = 8;
 
   KVPAGE_HOST_DEVICE AppendRows(G& g, const BlockPoolRef<A>& pool, const PageTableRef<A>& table,
                                 const AppendBatch& batch, bool appends)
-      : g_(g), pool_(pool), table_(table), batch_(batch), appends_(appends) {}
+      : g_(g),
+        pool_(pool),
+        table_(table),
+        batch_(batch),
+        slots_(g, table, batch.slots, batch.slot_capacity),
+        appends_(appends) {}
 
-  KVPAGE_HOST_DEVICE uint32_t* plan() const { return table_.storage().plan; }
+  // Looks up place i, and what it needs if it is the first mention of its row.
+  KVPAGE_HOST_DEVICE Row Look(const Rows& rows, uint32_t i) const {
+    Row row;
+    if (batch_.tokens[i] < 0) return row;
+    row.tokens = static_cast<uint32_t>(batch_.tokens[i]);
+    if (!rows.IsRow(i)) return row;
+    LookUp(row, rows.row(i), 0);
+    const uint32_t block_tokens = table_.block_tokens();
+    const uint32_t kv_len = static_cast<uint32_t>(row.state.kv_len);
+    const uint64_t blocks = CeilDiv((appends_ ? kv_len : 0) + uint64_t{row.tokens}, block_tokens);
+    row.status = OpStatus::kOk;
+    if (blocks > table_.row_blocks()) {
+      row.status = OpStatus::kTableFull;
+    } else if (blocks > pool_.num_blocks()) {
+      row.status = OpStatus::kNeverFits;
+    } else {
+      row.need = blocks > row.held ? static_cast<uint32_t>(blocks) - row.held : 0;
+      if (row.next != kNullBlock && kv_len % block_tokens != 0 &&
+          pool_.words().State(row.next).references > 1) {
+        ++row.need;
+        row.replaces = true;
+        if (batch_.copies == nullptr) row.status = OpStatus::kWrongState;
+      }
+    }
+    return row;
+  }
+  // `added`: entries that may have been placed behind those it holds.
+  KVPAGE_HOST_DEVICE void LookUp(Row& row, uint32_t number, uint32_t added) const {
+    row.row = number;
+    row.state = table_.OwnSequence(number);
+    row.held = table_.storage().held_blocks[number];
+    const uint32_t index = static_cast<uint32_t>(row.state.kv_len) / table_.block_tokens();
+    if (appends_ && row.tokens > 0 && index < row.held + added) {
+      row.next = table_.Entry(number, index);
+    }
+  }
+  // A row that has been planned, by any lane, before it is published.
+  KVPAGE_HOST_DEVICE Row Again(const Rows& rows, uint32_t i) const {
+    Row row;
+    row.status = rows.status(i);
+    row.tokens = batch_.tokens[i] < 0 ? 0 : static_cast<uint32_t>(batch_.tokens[i]);
+    row.first_slot = slots_.wanted() ? table_.storage().slot_offsets[i] : 0;
+    if (row.status != OpStatus::kOk) return row;
+    row.need = table_.storage().needs[i] & ~kReplaces;
+    row.replaces = (table_.storage().needs[i] & kReplaces) != 0;
+    row.first_block = table_.storage().block_offsets[i];
+    LookUp(row, rows.row(i), row.need);
+    return row;
+  }
+  // Makes row_ place i, one of this lane's.
+  KVPAGE_HOST_DEVICE void Recall(const Rows& rows, uint32_t i, bool is_out_of_date) {
+    if (rows.size() > g_.size() || is_out_of_date) row_ = Again(rows, i);
+  }
 
-  // Fills in statuses, plan and slot offsets; returns how many slots the batch asks for.
-  KVPAGE_HOST_DEVICE uint64_t Plan(const RowBatchRun<A, G>& rows) const {
-    uint64_t num_slots = 0;
+  KVPAGE_HOST_DEVICE Totals Plan(const Rows& rows) {
+    Totals totals;
     for (uint32_t base = 0; base < rows.size(); base += g_.size()) {
       const uint32_t i = base + g_.rank();
-      OpStatus status = OpStatus::kInvalid;
-      uint64_t slots = 0;
-      if (i < rows.size()) {
-        plan()[i] = 0;
-        if (batch_.tokens[i] >= 0) {
-          // Also for a row that is none: the slots of the others stay in their places.
-          slots = static_cast<uint64_t>(batch_.tokens[i]);
-          if (rows.IsValid(i)) status = PlanRow(i, rows.row(i));
-        }
+      const bool is_place = i < rows.size();
+      if (base > 0) row_ = is_place ? Look(rows, i) : Row{};
+      if (is_place && rows.IsRow(i) && !rows.IsFirst(i)) row_.status = OpStatus::kInvalid;
+      uint64_t total;
+      if (slots_.wanted()) {
+        // Also for a row that fails: the slots of the others stay in their places.
+        row_.first_slot = totals.slots + g_.ExclusiveScan(uint64_t{row_.tokens}, total);
+        totals.slots += total;
+        if (!slots_.HasRoom(row_.first_slot, row_.tokens)) row_.status = OpStatus::kInvalid;
       }
-      if (batch_.slots != nullptr) {
-        uint64_t total;
-        const uint64_t before = num_slots + g_.ExclusiveScan(slots, total);
-        num_slots += total;
-        if (i < rows.size()) table_.storage().slot_offsets[i] = before;
-        if (slots > 0 && before + slots > static_cast<uint64_t>(batch_.slot_capacity)) {
-          status = OpStatus::kInvalid;
-        }
-      }
-      if (i < rows.size()) rows.set_status(i, status);
+      if (row_.status != OpStatus::kOk) row_.need = 0;
+      const uint64_t before = totals.blocks + g_.ExclusiveScan(uint64_t{row_.need}, total);
+      totals.blocks += total;
+      row_.first_block = static_cast<uint32_t>(before);
+      totals.most = Greatest(totals.most, Greatest(row_.need, row_.tokens));
+      if (!is_place) continue;
+      rows.set_status(i, row_.status);
+      const PageTableStorage& s = table_.storage();
+      s.needs[i] = row_.need | (row_.replaces ? kReplaces : 0);
+      s.block_offsets[i] = row_.first_block;
+      if (slots_.wanted()) s.slot_offsets[i] = row_.first_slot;
     }
-    return num_slots;
+    return totals;
   }
 
-  KVPAGE_HOST_DEVICE OpStatus PlanRow(uint32_t i, uint32_t row) const {
-    const uint32_t block_tokens = table_.block_tokens();
-    const uint32_t kv_len = static_cast<uint32_t>(table_.Sequence(row).kv_len);
-    const uint32_t held = table_.storage().held_blocks[row];
-    const uint64_t tokens = static_cast<uint64_t>(batch_.tokens[i]);
-    const uint64_t blocks = CeilDiv((appends_ ? kv_len : 0) + tokens, block_tokens);
-    if (blocks > table_.row_blocks()) return OpStatus::kTableFull;
-    if (blocks > pool_.num_blocks()) return OpStatus::kNeverFits;
-    uint32_t need = blocks > held ? static_cast<uint32_t>(blocks) - held : 0;
-    if (appends_ && tokens > 0 && kv_len % block_tokens != 0) {
-      const BlockId tail = table_.Entry(row, kv_len / block_tokens);
-      if (pool_.words().State(tail).references > 1) {
-        if (batch_.copies == nullptr) return OpStatus::kWrongState;
-        need = (need + 1) | kReplacesTail;
-      }
-    }
-    plan()[i] = need;
-    return OpStatus::kOk;
-  }
-
-  KVPAGE_HOST_DEVICE void Place(uint32_t row, uint32_t i, uint32_t k, BlockId id) const {
-    uint32_t index = table_.storage().held_blocks[row] + k;
-    if ((plan()[i] & kReplacesTail) != 0) {
+  // Block number k for the row at place i.
+  KVPAGE_HOST_DEVICE void Place(Row& row, uint32_t i, uint32_t k, BlockId id) const {
+    uint32_t index = row.held + k;
+    if (row.replaces) {
       --index;
       if (k == 0) {
-        const uint32_t kv_len = static_cast<uint32_t>(table_.Sequence(row).kv_len);
+        const uint32_t kv_len = static_cast<uint32_t>(row.state.kv_len);
         index = kv_len / table_.block_tokens();
-        batch_.copies[i] = {table_.Entry(row, index), id,
-                            static_cast<int32_t>(kv_len % table_.block_tokens())};
+        batch_.copies[i] = {row.next, id, static_cast<int32_t>(kv_len % table_.block_tokens())};
+        row.next = id;
       }
     }
-    table_.SetEntry(row, index, id);
+    if (row.next == kNullBlock) row.next = id;
+    table_.SetEntry(row.row, index, id);
   }
 
-  KVPAGE_HOST_DEVICE void Publish(const RowBatchRun<A, G>& rows) const {
+  KVPAGE_HOST_DEVICE void PublishRows(const Rows& rows, const Publishing& how) {
     auto w = g_.subgroup();
     FreedBlocks<A, decltype(w)> freed(pool_.gate(), pool_.bits(), w);
     for (uint32_t base = 0; base < rows.size(); base += g_.size()) {
       const uint32_t i = base + g_.rank();
       BlockId replaced = kNullBlock;
       bool last = false;
-      if (i < rows.size() && rows.ok(i)) {
-        const uint32_t row = rows.row(i);
-        uint32_t added = plan()[i] & RowGrants<A, G>::kNeedMask;
-        if ((plan()[i] & kReplacesTail) != 0) {
-          --added;
-          replaced = batch_.copies[i].src;
-          last = pool_.words().Drop(replaced, 1, BlockPoolRef<A>::kAnyGeneration).last;
+      if (i < rows.size()) {
+        Recall(rows, i, how.must_recall);
+        if (row_.status == OpStatus::kOk) {
+          if (row_.replaces) {
+            replaced = batch_.copies[i].src;
+            // Between the fence of Settle and that of Flush: who replaces a tail was granted
+            // blocks.
+            last =
+                pool_.words().DropBetweenFences(replaced, 1, BlockPoolRef<A>::kAnyGeneration).last;
+          }
+          PublishRow(how.is_fenced);
         }
-        table_.storage().held_blocks[row] += added;
-        SequenceState state = table_.Sequence(row);
-        if (appends_) state.kv_len += batch_.tokens[i];
-        state.open = true;
-        table_.Publish(row, state);
+        if (how.by_row) {
+          slots_.WriteRow(row_.status == OpStatus::kOk, row_.row, row_.state.kv_len, row_.next,
+                          row_.tokens, row_.first_slot);
+        }
       }
       freed.Add(last, replaced);
     }
     freed.Flush();
   }
-
-  KVPAGE_HOST_DEVICE void WriteSlots(const RowBatchRun<A, G>& rows, uint64_t num_slots) const {
-    PlaceFinder<uint64_t> finder(table_.storage().slot_offsets, rows.size());
-    const uint64_t capacity = static_cast<uint64_t>(batch_.slot_capacity);
-    for (uint64_t at = g_.rank(); at < capacity; at += g_.size()) {
-      int64_t slot = -1;
-      if (at < num_slots) {
-        const uint32_t i = finder.Find(at);
-        if (rows.ok(i)) {
-          const uint32_t row = rows.row(i);
-          const int32_t old_len = table_.Sequence(row).kv_len - batch_.tokens[i];
-          slot = table_.SlotIn(row, static_cast<uint32_t>(old_len) + finder.Within(at));
-        }
-      }
-      batch_.slots[at] = slot;
+  KVPAGE_HOST_DEVICE void PublishRow(bool is_fenced) const {
+    const uint32_t added = row_.replaces ? row_.need - 1 : row_.need;
+    if (added > 0) table_.storage().held_blocks[row_.row] = row_.held + added;
+    SequenceState state = row_.state;
+    if (appends_) state.kv_len += static_cast<int32_t>(row_.tokens);
+    state.open = true;
+    if (is_fenced) {
+      table_.PublishBehindFence(row_.row, state);
+    } else {
+      table_.Publish(row_.row, state);
     }
   }
+
+  KVPAGE_HOST_DEVICE static uint32_t Greatest(uint32_t a, uint32_t b) { return a < b ? b : a; }
 
   G& g_;
   const BlockPoolRef<A>& pool_;
   const PageTableRef<A>& table_;
   const AppendBatch batch_;
+  const RowSlots<A, G> slots_;
   const bool appends_;
+  Row row_;
 };
 
 }  // namespace kvpage

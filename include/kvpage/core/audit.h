@@ -84,8 +84,7 @@ class Audit {
       const int64_t entries = outside_[i];
       free += is_free;
       owned += state.owned();
-      block_errors += is_free == state.owned() ||
-                      (state.owned() ? state.references < 1 : state.references != 0);
+      block_errors += is_free == state.owned() || state.references < 0;
       summary_errors += is_free && !bits.IsSummarized(bits.LeafOf(id));
       if (state.references > 0) references += static_cast<uint64_t>(state.references);
       reference_errors += entries > state.references;

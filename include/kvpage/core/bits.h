@@ -50,9 +50,13 @@ KVPAGE_HOST_DEVICE inline uint32_t SelectBit(uint64_t word, uint32_t k) {
   return base;
 }
 
-// The k lowest set bits of a word; all of them if there are no more than k.
+// The k lowest set bits of a word; all of them if there are no more than k. Short where they are
+// adjacent.
 KVPAGE_HOST_DEVICE inline uint64_t LowestBits(uint64_t word, uint32_t k) {
   if (k >= PopCount(word)) return word;
+  const uint64_t lowest_k = (uint64_t{1} << k) - 1;  // k is below 64 here
+  const uint32_t low = k == 0 ? 0 : LowestBit(word);
+  if ((word >> low & lowest_k) == lowest_k) return lowest_k << low;
   return word & ((uint64_t{1} << SelectBit(word, k)) - 1);
 }
 

@@ -31,7 +31,9 @@ class BlockLists {
   KVPAGE_HOST_DEVICE OpStatus Release() {
     const bool repeats = !IsAscending();
     return Run([&](uint32_t i) { return CheckRelease(i, repeats); },
-               [&](uint32_t i) { return pool_.words().Drop(list_.ids[i], 1, Generation(i)); });
+               [&](uint32_t i) {
+                 return pool_.words().DropBetweenFences(list_.ids[i], 1, Generation(i));
+               });
   }
 
   KVPAGE_HOST_DEVICE OpStatus Share() {
@@ -69,17 +71,19 @@ class BlockLists {
   KVPAGE_HOST_DEVICE OpStatus CheckRelease(uint32_t i, bool repeats) const {
     if (!pool_.IsBlock(list_.ids[i])) return OpStatus::kInvalid;
     const BlockState state = pool_.words().State(list_.ids[i]);
-    if (!Matches(Generation(i), state.generation)) return OpStatus::kStale;
+    const uint32_t generation = Generation(i);
+    if (generation != BlockPoolRef<A>::kAnyGeneration &&
+        (!state.owned() || generation != state.generation)) {
+      return OpStatus::kStale;
+    }
     const int32_t before = repeats ? MentionsBefore(i, state.generation) : 0;
-    return state.owned() && state.references > before ? OpStatus::kOk : OpStatus::kDoubleFree;
+    return state.references > before ? OpStatus::kOk : OpStatus::kDoubleFree;
   }
 
   KVPAGE_HOST_DEVICE OpStatus CheckShare(BlockId id, uint32_t generation, int32_t mentions) const {
     if (!pool_.IsBlock(id)) return OpStatus::kInvalid;
     const BlockState state = pool_.words().State(id);
-    if (!state.owned() || state.references < 1 || !Matches(generation, state.generation)) {
-      return OpStatus::kStale;
-    }
+    if (!state.owned() || !Matches(generation, state.generation)) return OpStatus::kStale;
     const int32_t most = kMaxReferences - mentions;
     return state.references > most ? OpStatus::kInvalid : OpStatus::kOk;
   }
@@ -99,7 +103,8 @@ class BlockLists {
       CancelGoodOnes();
       return StatusOf(failure);
     }
-    g_.Sync();  // nobody changes a word before all have been checked
+    A::FenceAcqRel();  // F0
+    g_.Sync();         // nobody changes a word before all have been checked
 
     auto w = g_.subgroup();
     FreedBlocks<A, decltype(w)> freed(pool_.gate(), pool_.bits(), w);

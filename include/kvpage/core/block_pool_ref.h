@@ -31,7 +31,6 @@
 #define KVPAGE_CORE_BLOCK_POOL_REF_H_
 
 #include <cstdint>
-#include <type_traits>
 
 #include "kvpage/core/block_pool_storage.h"
 #include "kvpage/core/freed_blocks.h"
@@ -48,7 +47,7 @@ class BlockPoolRef {
         bits_(storage.bits),
         words_(storage.words),
         num_blocks_(storage.bits.num_blocks),
-        leaf_mask_((1u << (storage.bits.shard_shift - 6)) - 1) {}
+        leaf_shift_(storage.bits.shard_shift - 6) {}
 
   KVPAGE_HOST_DEVICE uint32_t num_blocks() const { return num_blocks_; }
 
@@ -70,51 +69,42 @@ class BlockPoolRef {
   KVPAGE_HOST_DEVICE OpStatus TryAllocate(G& g, uint32_t n, BlockId* ids) const {
     const Search search = SearchFor(g);
     return gate_.Take(g, n, search.home, [&](auto w, uint32_t shard, uint32_t count, uint32_t at) {
-      bits_.Claim(
-          w, shard, count, search.start,
-          [&](auto&, uint32_t position, uint32_t before, uint32_t, BlockId first, uint64_t got) {
-            // Two loops: on a CPU an atomic waits for the stores before it.
-            BlockId* const mine = ids + at + position + before;
-            const uint32_t here = PopCount(got);
-            for (uint32_t i = 0; i < here; ++i, got &= got - 1) {
-              mine[i] = first + LowestBit(got);
-            }
-            for (uint32_t i = 0; i < here; ++i) words_.Own(mine[i]);
-          });
+      bits_.Claim(w, shard, count, search.start, bits_.Look(w, shard, search.start),
+                  [&](auto& lanes, uint32_t position, const ClaimedBlocks& claimed) {
+                    BlockId* const mine = ids + at + position;
+                    // Twice: on a CPU an atomic waits for the stores before it.
+                    claimed.ForEach(lanes, [&](uint32_t item, BlockId id) { mine[item] = id; });
+                    claimed.ForEach(lanes, [&](uint32_t, BlockId id) { words_.Own(id); });
+                  });
     });
   }
 
   // Takes one block for each lane, for itself: lanes are served in the order of their rank as far
-  // as blocks go, and the others get the null block. The group is a thread, a warp or a coalesced
-  // group; a thread block calls it with its subgroup().
+  // as blocks go, and the others get the null block. One gate operation for the whole group; its
+  // subgroups find their blocks each for itself.
   template <Group G>
   KVPAGE_HOST_DEVICE BlockId TryAllocateOne(G& g) const {
-    static_assert(std::is_same_v<decltype(g.subgroup()), G>, "a thread block passes its subgroup");
+    auto w = g.subgroup();
     const Search search = SearchFor(g);
+    // Looked up beside the gate's words, not after them.
+    const auto seen = bits_.Look(w, search.home, search.start);
+    const auto grant = gate_.AskHome(g, 1, g.size(), search.home);
+    const uint32_t granted = g.Shuffle(grant.count, 0);
     BlockId mine = kNullBlock;
-    uint32_t served = 0;
-    for (uint32_t want = g.size(); want > 0;) {
-      const OpStatus status = gate_.Take(
-          g, want, search.home, [&](auto w, uint32_t shard, uint32_t count, uint32_t at) {
-            bits_.Claim(w, shard, count, search.start,
-                        [&](auto& lanes, uint32_t position, uint32_t before, uint32_t total,
-                            BlockId first, uint64_t got) {
-                          const BlockId dealt =
-                              Deal(lanes, served + at + position, before, total, first, got);
-                          if (dealt == kNullBlock) return;
-                          mine = dealt;
-                          words_.Own(mine);  // before F2, which acquires what it read
-                        });
-          });
-      if (status == OpStatus::kOk) {
-        served += want;
-        if (g.size() - served < want) want = g.size() - served;
-      } else {
-        want /= 2;  // fewer may still fit; with want = 1 the answer was exact for every lane left
-      }
+    ClaimedBlocks claimed;
+    if (granted == g.size()) {
+      claimed = bits_.ClaimFromOneLeaf(w, seen, w.size(), search.start);
+      mine = Deal(w, claimed, w.rank());
     }
-    g.Sync();
-    return mine;
+    const bool is_short = claimed.total < w.size();
+    if (!(g.num_subgroups() == 1 ? is_short : g.Any(is_short))) {
+      gate_.Settle(g, grant);
+      return mine;
+    }
+    G its_group = g;  // so that g itself can stay in registers
+    const BlockId other = AllocateOthers(*this, its_group, search, seen, granted, claimed.total);
+    g = its_group;
+    return mine != kNullBlock ? mine : other;
   }
 
   // Adds one reference to each lane's block; the null block is passed over. The caller holds a
@@ -152,31 +142,77 @@ class BlockPoolRef {
   KVPAGE_HOST_DEVICE const BlockWordsRef<A>& words() const { return words_; }
 
  private:
+  using Seen = typename FreeBitsRef<A>::Seen;
+
   struct Search {
     uint32_t home;   // shard to ask first
-    uint32_t start;  // leaf of a shard to look at first
+    uint32_t start;  // block of a shard that this subgroup looks at first
   };
 
-  // Groups that run at the same time start in different places; spread 0 starts at the lowest ids.
+  // Groups that run at the same time start in different shards, then in different leaves, then at
+  // different bits, as long as there are any; spread 0 starts at the lowest ids.
   template <Group G>
   KVPAGE_HOST_DEVICE Search SearchFor(G& g) const {
-    const uint64_t hash = g.spread() * 0x9e3779b97f4a7c15ull;
-    return {static_cast<uint32_t>((hash >> 32) * gate_.num_shards() >> 32),
-            static_cast<uint32_t>(hash >> 12) & leaf_mask_};
+    uint32_t number = g.spread();
+    if (g.num_subgroups() > 1) number /= g.num_subgroups();
+    number &= (1u << 26) - 1;
+    const uint32_t turn = gate_.DivideByShards(number);  // how many started in this shard before
+    const uint32_t leaf = turn * g.num_subgroups() + g.subgroup_index();
+    const uint32_t bit = (leaf >> leaf_shift_) * g.subgroup().size() & 63;
+    return {number - turn * gate_.num_shards(), leaf << 6 | bit};
   }
 
-  // Gives lane r number r of the group's blocks, if it is in this batch. Collective.
+  // Number `item` of the claimed blocks for this lane, if there is one. Collective.
   template <Group W>
-  KVPAGE_HOST_DEVICE static BlockId Deal(W& w, uint32_t position, uint32_t before, uint32_t total,
-                                         BlockId first, uint64_t got) {
-    const bool served = w.rank() >= position && w.rank() - position < total;
-    const uint32_t item = served ? w.rank() - position : 0;
-    const uint32_t lane = FreeBitsRef<A>::FindLane(w, before, item);
-    const uint32_t its_before = w.Shuffle(before, lane);
-    const uint64_t its_got = w.Shuffle(got, lane);
-    const BlockId its_first = w.Shuffle(first, lane);
-    return served ? its_first + SelectBit(its_got, item - its_before) : kNullBlock;
+  KVPAGE_HOST_DEVICE BlockId Deal(W& w, const ClaimedBlocks& claimed, uint32_t item) const {
+    if (claimed.total == 0) return kNullBlock;
+    const BlockId id = claimed.Get(w, item < claimed.total ? item : 0);
+    if (item >= claimed.total) return kNullBlock;
+    words_.Own(id);  // before F2, which acquires what it read
+    return id;
   }
+
+  // The rest of TryAllocateOne, when the home shard granted `granted` blocks, of which the lowest
+  // `served` lanes of this subgroup have theirs. A function of its own, all by value: what it needs
+  // shall not burden the registers of the short way.
+  template <Group G>
+  KVPAGE_HOST_DEVICE KVPAGE_NOINLINE static BlockId AllocateOthers(const BlockPoolRef pool, G& g,
+                                                                   const Search search, Seen seen,
+                                                                   uint32_t granted,
+                                                                   uint32_t served) {
+    auto w = g.subgroup();
+    const uint32_t first_rank = g.rank() - w.rank();
+    typename ExactGateRef<A>::Grant grant{search.home, g.rank() == 0 ? granted : 0};
+    uint32_t lanes = 1;  // that may hold a part of the grant
+    BlockId mine = kNullBlock;
+    for (uint32_t passed = 0;;) {
+      const auto parts = g.Publish(uint64_t{grant.count} << 32 | grant.shard);
+      for (uint32_t l = 0; l < lanes; ++l) {
+        const uint64_t part = parts[l];
+        const uint32_t begin = Greatest(passed, first_rank + served);
+        passed += static_cast<uint32_t>(part >> 32);
+        const uint32_t end = Least(passed, first_rank + w.size());
+        if (begin >= end) continue;
+        const uint32_t shard = static_cast<uint32_t>(part);
+        if (shard != search.home || passed > granted)
+          seen = pool.bits_.Look(w, shard, search.start);
+        pool.bits_.Claim(w, shard, end - begin, search.start, seen,
+                         [&](auto& its_lanes, uint32_t position, const ClaimedBlocks& claimed) {
+                           const uint32_t item = g.rank() - begin - position;  // wraps if below
+                           const BlockId id = pool.Deal(its_lanes, claimed, item);
+                           if (id != kNullBlock) mine = id;
+                         });
+      }
+      pool.gate_.Settle(g, grant);
+      if (passed == g.size()) return mine;
+      grant = pool.gate_.AskAll(g, g.size() - passed, search.home);
+      lanes = g.size();
+      if (!g.Any(grant.count > 0)) return mine;
+    }
+  }
+
+  KVPAGE_HOST_DEVICE static uint32_t Least(uint32_t a, uint32_t b) { return a < b ? a : b; }
+  KVPAGE_HOST_DEVICE static uint32_t Greatest(uint32_t a, uint32_t b) { return a < b ? b : a; }
 
   KVPAGE_HOST_DEVICE OpStatus ShareHandle(BlockId id, uint32_t generation) const {
     if (id == kNullBlock) return OpStatus::kOk;
@@ -197,16 +233,16 @@ class BlockPoolRef {
   template <Group G>
   KVPAGE_HOST_DEVICE void Free(G& g, bool last, BlockId id) const {
     auto w = g.subgroup();
-    FreedBlocks<A, decltype(w)> freed(gate_, bits_, w);
-    freed.Add(last, id);
-    freed.Flush();
+    if (!w.Any(last)) return;
+    FreedBlocks<A, decltype(w)>::MakeFree(gate_, bits_, w, last ? bits_.LeafOf(id) : 0,
+                                          last ? bits_.BitOf(id) : 0);
   }
 
   ExactGateRef<A> gate_;
   FreeBitsRef<A> bits_;
   BlockWordsRef<A> words_;
   uint32_t num_blocks_;
-  uint32_t leaf_mask_;
+  uint32_t leaf_shift_;
 };
 
 }  // namespace kvpage

@@ -56,6 +56,7 @@ struct BlockPoolStorage {
     s.gate.num_shards = s.bits.num_shards();
     s.gate.stride = options.gate_words == Placement::kInterleaved ? 32 : 1;
     s.gate.capacity = options.num_blocks;
+    s.gate.reciprocal = CeilDiv(uint64_t{1} << 32, s.gate.num_shards);
     s.words.layout = WordLayout::Make(options.num_blocks, sizeof(uint32_t), options.block_words);
     s.gate.words = carver.Take<uint64_t>(GateStorage::NumWords(s.gate.num_shards, s.gate.stride));
     s.bits.summaries = carver.Take<uint64_t>(s.bits.num_summaries());

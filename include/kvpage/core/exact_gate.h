@@ -16,8 +16,8 @@
 // Thread safety: everything may be called at any time by any group; Init needs the gate to itself.
 // Memory ordering: Take acquires what the releasers of the blocks published before Credit. The
 //   caller of Credit executes FenceAcqRel first, then makes the blocks findable, then credits.
-// Cost: 2 loads, 1 fetch-and-add, 1 add and a fence per Take in the common case; Full: 3 loads per
-//   shard. Credit: 1 add.
+// Cost: 1 load and 1 fetch-and-add at once, 1 add and a fence per Take in the common case; Full: 3
+//   loads per shard. Credit: 1 add.
 // Failure: kFull is exact (see above); kNeverFits for more than the gate's capacity.
 
 #ifndef KVPAGE_CORE_EXACT_GATE_H_
@@ -27,7 +27,7 @@
 
 #include "kvpage/core/atomics.h"
 #include "kvpage/core/bits.h"
-#include "kvpage/core/gate_counters.h"
+#include "kvpage/core/gate_scan.h"
 #include "kvpage/core/group.h"
 #include "kvpage/core/op_status.h"
 #include "kvpage/core/types.h"
@@ -42,90 +42,130 @@ struct Hand {
 };
 
 template <Atomics A>
-class ExactGateRef : public GateCountersRef<A> {
-  using Counters = GateCountersRef<A>;
-  using Counters::Attempt;
-  using Counters::Covers;
-  using Counters::Visible;
+class ExactGateRef : public GateScanRef<A> {
+  using Base = GateScanRef<A>;
+  using Base::Attempt;
+  using Base::Least;
+  using Base::ShardAt;
+  using Base::Visible;
 
  public:
-  using Counters::asked;
-  using Counters::granted;
-  using Counters::lock;
-  using Counters::num_shards;
-  using Counters::supply;
+  using Base::asked;
+  using Base::granted;
+  using Base::kNone;
+  using Base::lock;
+  using Base::num_shards;
+  using Base::ScanShards;
+  using Base::supply;
+  using Scan = typename Base::Scan;
 
-  KVPAGE_HOST_DEVICE explicit ExactGateRef(const GateStorage& storage) : Counters(storage) {}
+  KVPAGE_HOST_DEVICE explicit ExactGateRef(const GateStorage& storage) : Base(storage) {}
+
+  // What one lane's attempt brought: `count` blocks of `shard`, which that lane settles.
+  struct Grant {
+    uint32_t shard = 0;
+    uint32_t count = 0;
+  };
 
   // Reserves n blocks for the group, all or none, `home` shard first. On success calls
   // claim(subgroup, shard, count, offset) for each shard that serves a part: it must take `count`
   // blocks of `shard`; offset counts the blocks of the parts before it. Collective.
   template <Group G, class Claim>
-  KVPAGE_HOST_DEVICE OpStatus Take(G& g, uint64_t n, uint32_t home, Claim claim) const {
+  KVPAGE_HOST_DEVICE OpStatus Take(G& g, uint32_t n, uint32_t home, Claim claim) const {
     if (n == 0) return OpStatus::kOk;
     if (n > this->capacity()) return OpStatus::kNeverFits;
-    bool ok = false;
-    if (g.rank() == 0) {
-      const uint64_t seen_supply = A::LoadRelaxed(supply(home));
-      const uint64_t seen_asked = A::LoadRelaxed(asked(home));
-      ok = Covers(seen_supply, seen_asked, n) && Attempt(home, n, seen_supply);
+    uint32_t shard = home;
+    Grant mine = AskHome(g, n, n, home);
+    for (uint32_t attempt = 0; !g.Any(mine.count > 0); ++attempt) {
+      if (attempt > 0) A::Pause(attempt - 1);
+      const Scan scan = ScanShards(g, n, home);
+      if (scan.bound < static_cast<int64_t>(n)) return OpStatus::kFull;
+      const uint32_t nearest = g.Min(scan.distance);
+      if (nearest != kNone) {
+        shard = ShardAt(home, nearest);
+        if (scan.distance == nearest) mine = {shard, Attempt(shard, n, n, scan.supply)};
+      } else if (num_shards() > 1 && scan.visible >= n && TryLock(g)) {
+        Hand<G> hand;
+        const bool gathered = Gather(g, n, hand);
+        Unlock(g);
+        if (!gathered) return OpStatus::kFull;
+        ClaimHand(g, hand, claim);
+        SettleHand(g, hand);
+        return OpStatus::kOk;
+      }
     }
-    if (g.Shuffle(static_cast<uint32_t>(ok), 0) != 0) {
-      ClaimAndSettle(g, home, n, g.rank() == 0, claim);
-      return OpStatus::kOk;
+    if (g.subgroup_index() == 0) claim(g.subgroup(), shard, n, 0u);
+    Settle(g, mine);
+    return OpStatus::kOk;
+  }
+
+  // Reserves at least `least` and at most `most` blocks of shard `home`, or none, by one attempt of
+  // lane 0: the common case. It asks before it has looked, so that the two run at once; only the
+  // first attempt of a call may, or two could undo each other for ever. Other lanes answer 0.
+  template <Group G>
+  KVPAGE_HOST_DEVICE Grant AskHome(G& g, uint32_t least, uint32_t most, uint32_t home) const {
+    if (g.rank() != 0) return {home, 0};
+    return {home, Attempt(home, least, most, A::LoadRelaxed(supply(home)))};
+  }
+
+  // Reserves n blocks of the lowest shard that shows any, if it shows as many, by one attempt of
+  // one lane, which `mine` is set in; returns the shard, or kNone. Collective.
+  template <Group G>
+  KVPAGE_HOST_DEVICE uint32_t AskLowest(G& g, uint32_t n, Grant& mine) const {
+    for (uint32_t base = 0; base < num_shards(); base += g.size()) {
+      const uint32_t s = base + g.rank();
+      uint64_t seen_supply = 0;
+      uint64_t shows = 0;
+      if (s < num_shards()) {
+        seen_supply = A::LoadRelaxed(supply(s));
+        shows = Visible(seen_supply, A::LoadRelaxed(asked(s)));
+      }
+      const uint32_t lane = g.First(shows > 0);
+      if (lane == g.size()) continue;
+      if (g.rank() == lane && shows >= n) mine = {s, Attempt(s, n, n, seen_supply)};
+      return g.Any(mine.count > 0) ? base + lane : kNone;
     }
-    return TakeSlowly(g, n, home, claim);
+    return kNone;
+  }
+
+  // Reserves blocks of any shards, at most `most` and at least one, the shards nearest to `home`
+  // first; each lane answers what it got. None at all: there was an instant without a free block.
+  // The caller takes the blocks and then calls Settle. Collective.
+  template <Group G>
+  KVPAGE_HOST_DEVICE Grant AskAll(G& g, uint32_t most, uint32_t home) const {
+    for (uint32_t attempt = 0;; ++attempt) {
+      const Scan scan = ScanShards(g, 1, home);
+      if (scan.bound < 1) return {};
+      // Each lane asks the nearest of its shards that shows any.
+      const uint32_t shows = scan.distance == kNone ? 0 : Least(scan.shows, most);
+      uint32_t total;
+      const uint32_t before = g.ExclusiveScan(shows, total);
+      Grant mine;
+      if (before < most && shows > 0) {
+        mine.shard = ShardAt(home, scan.distance);
+        mine.count = Attempt(mine.shard, 1, Least(shows, most - before), scan.supply);
+      }
+      if (g.Any(mine.count > 0)) return mine;
+      A::Pause(attempt);
+    }
+  }
+
+  // Ends grants whose blocks have been claimed. The lane that settles is the one whose attempt
+  // succeeded: its own fence orders what it saw. Sync before the fence puts the other lanes'
+  // earlier operations behind it, Sync after it lets all lanes have what the claiming lanes
+  // acquired. Collective.
+  template <Group G>
+  KVPAGE_HOST_DEVICE void Settle(G& g, const Grant& mine) const {
+    g.Sync();
+    A::FenceAcqRel();  // F2
+    g.Sync();
+    if (mine.count > 0) A::AddRelaxed(granted(mine.shard), uint64_t{mine.count});
   }
 
   // Returns n blocks of a shard. The caller has executed FenceAcqRel (F1) and then made the blocks
   // findable. Linearization point of a release.
   KVPAGE_HOST_DEVICE void Credit(uint32_t shard, uint64_t n) const {
     A::AddRelaxed(supply(shard), n);
-  }
-
-  struct Scan {
-    int64_t bound = 0;     // at some instant of the scan at most this many blocks were free
-    int64_t visible = 0;   // free in the shards now, as far as one can see
-    bool took = false;     // one shard served the request
-    bool is_mine = false;  // it was this lane that asked it
-    uint32_t shard = 0;
-  };
-
-  // Reads every shard; with n > 0 also attempts the first shard from `home` that shows n blocks.
-  // Every `granted` is read before any `supply`: that order makes the bound exact (F3). Collective.
-  template <Group G>
-  KVPAGE_HOST_DEVICE Scan ScanShards(G& g, uint64_t n, uint32_t home) const {
-    uint64_t granted_sum = 0;
-    for (uint32_t s = g.rank(); s < num_shards(); s += g.size()) {
-      granted_sum += A::LoadRelaxed(granted(s));
-    }
-    A::FenceAcqRel();  // F3
-    g.Sync();
-    uint64_t supply_sum = 0;
-    uint64_t visible = 0;
-    uint64_t nearest = kNone;  // distance from home, over this lane's shards
-    uint64_t nearest_supply = 0;
-    for (uint32_t s = g.rank(); s < num_shards(); s += g.size()) {
-      const uint64_t seen_supply = A::LoadRelaxed(supply(s));
-      const uint64_t seen_asked = A::LoadRelaxed(asked(s));
-      supply_sum += seen_supply;
-      visible += Visible(seen_supply, seen_asked);
-      const uint64_t distance = s >= home ? s - home : s + num_shards() - home;
-      if (n > 0 && Covers(seen_supply, seen_asked, n) && distance < nearest) {
-        nearest = distance;
-        nearest_supply = seen_supply;
-      }
-    }
-    Scan scan;
-    scan.bound = static_cast<int64_t>(g.Sum(supply_sum) - g.Sum(granted_sum));
-    scan.visible = static_cast<int64_t>(g.Sum(visible));
-    const uint64_t first = n > 0 ? g.Min(nearest) : uint64_t{kNone};
-    if (first != kNone && scan.bound >= static_cast<int64_t>(n)) {
-      scan.shard = static_cast<uint32_t>((home + first) % num_shards());
-      scan.is_mine = nearest == first && Attempt(scan.shard, n, nearest_supply);
-      scan.took = g.Any(scan.is_mine);
-    }
-    return scan;
   }
 
   // Takes the lock that only gatherers need. False: another group holds it. Collective.
@@ -158,10 +198,9 @@ class ExactGateRef : public GateCountersRef<A> {
       uint64_t total;
       const uint64_t before = g.ExclusiveScan(free, total);
       const uint64_t missing = want - held;
-      uint64_t take = before < missing ? missing - before : 0;
-      if (take > free) take = free;
-      if (take > 0 && !Attempt(s, take, seen_supply)) take = 0;
-      hand.count[slot] += static_cast<uint32_t>(take);
+      uint32_t take = before < missing ? Least(free, missing - before) : 0;
+      if (take > 0) take = Attempt(s, 1, take, seen_supply);
+      hand.count[slot] += take;
       held += g.Sum(take);
     }
     return held;
@@ -183,9 +222,9 @@ class ExactGateRef : public GateCountersRef<A> {
     }
   }
 
-  // Claims and settles everything in the hand, parts in shard order. Collective.
+  // Calls claim for each part of the hand, in shard order, as Take does. Collective.
   template <Group G, class Claim>
-  KVPAGE_HOST_DEVICE void ClaimAndSettleHand(G& g, Hand<G>& hand, Claim claim) const {
+  KVPAGE_HOST_DEVICE void ClaimHand(G& g, const Hand<G>& hand, Claim claim) const {
     uint64_t offset = 0;
     uint32_t slot = 0;
     for (uint32_t base = 0; base < num_shards(); base += g.size(), ++slot) {
@@ -205,58 +244,27 @@ class ExactGateRef : public GateCountersRef<A> {
       g.Sync();  // every subgroup has read `parts`
       offset += total;
     }
+  }
+
+  // Ends a hand whose blocks have been claimed. Collective.
+  template <Group G>
+  KVPAGE_HOST_DEVICE void SettleHand(G& g, const Hand<G>& hand) const {
     // Each lane settles what several lanes took: what every lane saw goes before every settle.
     A::FenceAcqRel();
     g.Sync();
     A::FenceAcqRel();  // F2
     g.Sync();
-    slot = 0;
+    uint32_t slot = 0;
     for (uint32_t s = g.rank(); s < num_shards(); s += g.size(), ++slot) {
       if (hand.count[slot] > 0) A::AddRelaxed(granted(s), uint64_t{hand.count[slot]});
     }
   }
 
  private:
-  static constexpr uint64_t kNone = ~uint64_t{0};
-
-  // The lane that settles is the one whose attempt succeeded: its own fence orders what it saw.
-  // Sync before the fence puts the other lanes' earlier operations behind it, Sync after it lets
-  // all lanes have what the claiming lanes acquired.
-  template <Group G, class Claim>
-  KVPAGE_HOST_DEVICE void ClaimAndSettle(G& g, uint32_t shard, uint64_t n, bool settles,
-                                         Claim claim) const {
-    if (g.subgroup_index() == 0) claim(g.subgroup(), shard, static_cast<uint32_t>(n), 0u);
-    g.Sync();
-    A::FenceAcqRel();  // F2
-    g.Sync();
-    if (settles) A::AddRelaxed(granted(shard), n);
-  }
-
-  template <Group G, class Claim>
-  KVPAGE_HOST_DEVICE OpStatus TakeSlowly(G& g, uint64_t n, uint32_t home, Claim claim) const {
-    for (uint32_t attempt = 0;; ++attempt) {
-      const Scan scan = ScanShards(g, n, home);
-      if (scan.bound < static_cast<int64_t>(n)) return OpStatus::kFull;
-      if (scan.took) {
-        ClaimAndSettle(g, scan.shard, n, scan.is_mine, claim);
-        return OpStatus::kOk;
-      }
-      if (num_shards() > 1 && scan.visible >= static_cast<int64_t>(n) && TryLock(g)) {
-        Hand<G> hand;
-        const bool gathered = Gather(g, n, hand);
-        Unlock(g);
-        if (!gathered) return OpStatus::kFull;
-        ClaimAndSettleHand(g, hand, claim);
-        return OpStatus::kOk;
-      }
-      A::Pause(attempt);
-    }
-  }
-
   // Collects n blocks over the shards, keeping its hand from pass to pass (giving it back after
   // each would let two requests starve each other for ever). False: exactly Full, hand given back.
   template <Group G>
-  KVPAGE_HOST_DEVICE bool Gather(G& g, uint64_t n, Hand<G>& hand) const {
+  KVPAGE_HOST_DEVICE bool Gather(G& g, uint32_t n, Hand<G>& hand) const {
     uint64_t held = 0;
     for (uint32_t attempt = 0;; ++attempt) {
       held = GatherPass(g, n, held, hand);

@@ -6,16 +6,19 @@
 // bit per leaf. A set of bits commutes: the same releases in any order leave the same state,
 // nothing wraps, and there is no ABA. Each shard has a region of its own.
 //
-// Claim is called only after the gate granted `want` blocks of the shard, so at least that many
-// bits are set or about to be, and the search ends. Clearing a bit that is already clear claims
-// nothing and needs no undo. A summary bit may be set over an empty leaf; it is never left clear
-// over a leaf that is not: whoever empties a leaf clears the summary bit and then reads the leaf
-// again.
+// A group first looks at the leaves where it starts (Look, which can run beside the gate's own
+// loads), and is served at one look in a pool that is not nearly full; after that the summary leads
+// it from non-empty leaf to non-empty leaf. Claim is called only after the gate granted `want`
+// blocks of the shard, so at least that many bits are set or about to be, and the search ends.
+// Clearing a bit that is already clear claims nothing and needs no undo. A summary bit may be set
+// over an empty leaf; it is never left clear over a leaf that is not: whoever empties a leaf clears
+// the summary bit and then reads the leaf again.
 //
 // Thread safety: everything may be called at any time by any group; Init needs the store to itself.
-// Memory ordering: see docs/design.md, "Free bits". The caller of Put has executed FenceAcqRel
-//   before it; the caller of Claim executes FenceAcqRel after it.
-// Cost: Claim: 1 summary load per 64 leaves passed over, 1 load and 1 fetch-and per leaf used.
+// Memory ordering: see docs/design.md, "Free bits". A block's word carries it from holder
+//   to holder, not its bit: the caller of Claim calls BlockWordsRef::Own and then executes F2.
+// Cost: Look: 1 load. Claim: 1 fetch-and per leaf used; where the first look does not serve,
+//   per look 1 summary load, and 1 load per lane; 1 fetch-and and 1 load per leaf that it empties.
 //   Put: 1 fetch-or; 1 more on the summary when the leaf was empty. 1 bit + 1/64 bit per block.
 
 #ifndef KVPAGE_CORE_FREE_BITS_H_
@@ -25,6 +28,7 @@
 
 #include "kvpage/core/atomics.h"
 #include "kvpage/core/bits.h"
+#include "kvpage/core/claimed_blocks.h"
 #include "kvpage/core/group.h"
 #include "kvpage/core/types.h"
 
@@ -98,40 +102,80 @@ class FreeBitsRef {
     }
   }
 
-  // Takes `want` free blocks of a shard, from leaf number `start` of the shard on, round the
-  // region; with start 0 and nobody else active, the lowest ids. For every batch found calls
-  // sink(w, position, before, total, first, bits) in all lanes: this lane got the blocks
-  // first + i for each set bit i, they are numbers position + before and up of the `want`, and the
-  // batch has `total`. Collective over w.
+  // A lane's leaf as a group looks into a shard.
+  struct Seen {
+    uint32_t leaf = 0;
+    uint64_t bits = 0;
+    bool by_summary = false;   // a summary bit led to the leaf
+    bool is_repeated = false;  // a lower lane has the same leaf
+  };
+
+  // A few leaves from block number `start` of a shard on, one for each of the first lanes.
+  template <Group W>
+  KVPAGE_HOST_DEVICE Seen Look(W& w, uint32_t shard, uint32_t start) const {
+    const uint32_t leaves = 1u << leaf_shift_;
+    const uint32_t lane = w.rank() & (kLeavesPerLook - 1);
+    Seen seen;
+    seen.leaf = (shard << leaf_shift_) + (((start >> 6) + lane) & (leaves - 1));
+    seen.bits = A::LoadRelaxed(&s_.leaves[seen.leaf]);
+    seen.is_repeated = w.rank() >= kLeavesPerLook || w.rank() >= leaves;
+    return seen;
+  }
+
+  // The short way, if one leaf of those that Look(w, shard, start) showed has as many blocks as are
+  // missing: claims them, of which others may have been quicker to take some. None otherwise.
+  // Collective.
+  template <Group W>
+  KVPAGE_HOST_DEVICE ClaimedBlocks ClaimFromOneLeaf(W& w, const Seen& seen, uint32_t missing,
+                                                    uint32_t start) const {
+    const uint32_t here = PopCount(seen.bits);
+    const uint32_t lane = w.First(here >= missing);
+    ClaimedBlocks claimed;
+    // The lowest lane is not one that repeats a leaf. Lowest ids first: no lower leaf is passed
+    // over for one that has them all.
+    if (lane == w.size() || (start == 0 && lane != w.First(here != 0))) return claimed;
+    uint32_t count = 0;
+    if (w.rank() == lane) {
+      claimed.bits = ClaimBits(seen, LowestFrom(start & 63, seen, missing));
+      claimed.first = FirstOf(seen.leaf);
+      count = PopCount(claimed.bits);
+      const uint32_t low = count == 0 ? 0 : LowestBit(claimed.bits);
+      const uint64_t run = claimed.bits >> low;
+      claimed.run = count == missing && (run & (run + 1)) == 0 ? claimed.first + low : kNullBlock;
+    }
+    claimed.run = w.Shuffle(claimed.run, lane);
+    claimed.total = claimed.run != kNullBlock ? missing : w.Shuffle(count, lane);
+    claimed.before = w.rank() > lane ? claimed.total : 0;
+    return claimed;
+  }
+
+  // Takes `want` free blocks of a shard, beginning with what Look(w, shard, start) showed. With
+  // start 0 and nobody else active: the lowest ids, in ascending order. For every look that gets
+  // some calls sink(w, position, claimed) in all lanes: a ClaimedBlocks whose numbers are to be
+  // counted from `position`. Collective over w.
   template <Group W, class Sink>
-  KVPAGE_HOST_DEVICE void Claim(W& w, uint32_t shard, uint32_t want, uint32_t start,
+  KVPAGE_HOST_DEVICE void Claim(W& w, uint32_t shard, uint32_t want, uint32_t start, Seen seen,
                                 Sink sink) const {
-    const uint32_t turn = start & 63;  // summary words are read from this bit on
-    uint32_t taken = 0;
-    for (uint32_t attempt = 0; taken < want; ++attempt) {
-      if (attempt > 0) A::Pause(attempt - 1);
-      for (uint32_t base = 0; base < num_summaries_ && taken < want; base += w.size()) {
-        const uint32_t i = base + w.rank();
-        const uint32_t index = (i + (start >> 6)) & (num_summaries_ - 1);
-        uint64_t word = 0;
-        if (i < num_summaries_) {
-          word = Rotate(A::LoadRelaxed(&s_.summaries[shard * num_summaries_ + index]), turn);
-        }
-        uint64_t leaves;
-        const uint64_t before = w.ExclusiveScan(PopCount(word), leaves);
-        for (uint64_t item = 0; item < leaves && taken < want; item += w.size()) {
-          const uint64_t mine = item + w.rank();
-          const uint32_t lane = FindLane(w, before, mine < leaves ? mine : leaves - 1);
-          const uint64_t its_word = w.Shuffle(word, lane);
-          const uint64_t its_before = w.Shuffle(before, lane);
-          const uint32_t its_index = w.Shuffle(index, lane);
-          uint32_t leaf = 0;
-          if (mine < leaves) {
-            const uint32_t bit = SelectBit(its_word, static_cast<uint32_t>(mine - its_before));
-            leaf = (shard << leaf_shift_) + (its_index << 6) + ((bit + turn) & 63);
-          }
-          taken += ClaimLeaf(w, mine < leaves, leaf, want - taken, taken, sink);
-        }
+    const uint32_t hash = start * 0x9e3779b9u;  // 0 for start 0
+    uint32_t at = hash >> 16;                   // summary word that lane 0 looks at
+    uint32_t misses = 0;
+    for (uint32_t taken = 0; taken < want;) {
+      const ClaimedBlocks claimed = ClaimSeen(w, seen, want - taken, start);
+      if (claimed.total > 0) sink(w, taken, claimed);
+      taken += claimed.total;
+      if (taken == want) return;
+      if (claimed.total > 0) {
+        misses = 0;
+      } else if (++misses > 1) {
+        A::Pause(misses - 2);
+        // Blocks are known to be there, but others are quicker here.
+        if (misses > kMostMisses) at += w.size();
+      }
+      for (uint32_t passed = 0; !LookBySummary(w, shard, at, hash, seen); at += w.size()) {
+        passed += w.size();
+        if (passed < num_summaries_) continue;
+        A::Pause(misses++);  // the blocks are on their way
+        passed = 0;
       }
     }
   }
@@ -151,62 +195,72 @@ class FreeBitsRef {
     return (A::LoadRelaxed(Summary(leaf)) & SummaryBit(leaf)) != 0;
   }
 
-  // Shares out what a sink was told: calls f(item, id) for each number `item` of the batch, in one
-  // lane, so that the lanes that found nothing help those that found much. Collective.
-  template <Group W, class F>
-  KVPAGE_HOST_DEVICE static void ShareOut(W& w, uint32_t before, uint32_t total, BlockId first,
-                                          uint64_t got, F f) {
-    if (w.size() == 1) {
-      for (uint32_t item = 0; got != 0; got &= got - 1) f(item++, first + LowestBit(got));
-      return;
-    }
-    for (uint32_t base = 0; base < total; base += w.size()) {
-      const uint32_t item = base + w.rank();
-      const uint32_t lane = FindLane(w, before, item < total ? item : total - 1);
-      const uint32_t its_before = w.Shuffle(before, lane);
-      const uint64_t its_got = w.Shuffle(got, lane);
-      const BlockId its_first = w.Shuffle(first, lane);
-      if (item < total) f(item, its_first + SelectBit(its_got, item - its_before));
-    }
-  }
-
-  // The last lane whose `before` is not above `item`: the lane that holds the item, if `before` is
-  // the exclusive scan of how many items each lane holds. Collective.
-  template <Group W>
-  KVPAGE_HOST_DEVICE static uint32_t FindLane(W& w, uint64_t before, uint64_t item) {
-    uint32_t lane = 0;
-    for (uint32_t step = TopStep(w.size()); step > 0; step >>= 1) {
-      const uint32_t candidate = lane + step;
-      const bool inside = candidate < w.size();
-      const uint64_t its_before = w.Shuffle(before, inside ? candidate : 0u);
-      if (inside && its_before <= item) lane = candidate;
-    }
-    return lane;
-  }
-
  private:
-  template <Group W, class Sink>
-  KVPAGE_HOST_DEVICE uint32_t ClaimLeaf(W& w, bool active, uint32_t leaf, uint32_t missing,
-                                        uint32_t position, Sink& sink) const {
-    const uint64_t seen = active ? A::LoadRelaxed(&s_.leaves[leaf]) : 0;
-    uint64_t shown;
-    const uint64_t before = w.ExclusiveScan(PopCount(seen), shown);
-    uint64_t got = 0;
-    if (active && before < missing && seen != 0) {
-      const uint64_t bits = LowestBits(seen, static_cast<uint32_t>(missing - before));
-      const uint64_t old = A::FetchAndRelaxed(&s_.leaves[leaf], ~bits);
-      got = old & bits;
-      if ((old & ~bits) == 0) ClearSummary(leaf);
-    } else if (active && seen == 0) {
-      ClearSummary(leaf);  // left behind by a Put that overtook the one who emptied the leaf
+  // Looks at one summary word per lane, from number `at` on round the shard, and at one of the
+  // leaves that they show per lane: the lowest for hash 0, else from anywhere among them on. False
+  // if they show none. Collective.
+  template <Group W>
+  KVPAGE_HOST_DEVICE bool LookBySummary(W& w, uint32_t shard, uint32_t at, uint32_t hash,
+                                        Seen& seen) const {
+    const uint32_t index = (at + w.rank()) & (num_summaries_ - 1);
+    uint64_t word = 0;
+    if (w.rank() < num_summaries_) {
+      word = A::LoadRelaxed(&s_.summaries[shard * num_summaries_ + index]);
     }
-    uint64_t total;
-    const uint64_t got_before = w.ExclusiveScan(PopCount(got), total);
-    if (total > 0) {
-      sink(w, position, static_cast<uint32_t>(got_before), static_cast<uint32_t>(total),
-           FirstOf(leaf), got);
+    uint32_t leaves;
+    const uint32_t before = w.ExclusiveScan(PopCount(word), leaves);
+    seen = {};
+    if (leaves == 0) return false;
+    uint32_t item = w.rank() + static_cast<uint32_t>(uint64_t{hash} * leaves >> 32);
+    if (item >= leaves) item -= leaves;
+    const bool has_leaf = w.rank() < leaves;
+    if (!has_leaf) item = 0;
+    const uint32_t lane = ClaimedBlocks::FindLane(w, before, item);
+    const uint64_t its_word = w.Shuffle(word, lane);
+    const uint32_t its_before = w.Shuffle(before, lane);
+    const uint32_t its_index = w.Shuffle(index, lane);
+    if (has_leaf) {
+      seen.leaf =
+          (shard << leaf_shift_) + (its_index << 6) + SelectBit(its_word, item - its_before);
+      seen.bits = A::LoadRelaxed(&s_.leaves[seen.leaf]);
+      seen.by_summary = true;
     }
-    return static_cast<uint32_t>(total);
+    return true;
+  }
+
+  // Claims up to `missing` of the blocks seen: all from one leaf if one has as many, else from the
+  // leaves of the lowest lanes. Collective.
+  template <Group W>
+  KVPAGE_HOST_DEVICE ClaimedBlocks ClaimSeen(W& w, const Seen& seen, uint32_t missing,
+                                             uint32_t start) const {
+    ClaimedBlocks claimed = ClaimFromOneLeaf(w, seen, missing, start);
+    if (claimed.total > 0) return claimed;
+    const uint32_t here = seen.is_repeated ? 0 : PopCount(seen.bits);
+    uint32_t shown;
+    const uint32_t before = w.ExclusiveScan(here, shown);
+    if (here != 0 && before < missing) {
+      claimed.bits = ClaimBits(seen, LowestBits(seen.bits, missing - before));
+    } else if (here == 0 && seen.by_summary) {
+      ClearSummary(seen.leaf);  // left behind by a Put that overtook the one who emptied the leaf
+    }
+    claimed.first = FirstOf(seen.leaf);
+    claimed.before = w.ExclusiveScan(PopCount(claimed.bits), claimed.total);
+    return claimed;
+  }
+
+  // Claims these bits of a leaf; returns those that were still there.
+  KVPAGE_HOST_DEVICE uint64_t ClaimBits(const Seen& seen, uint64_t bits) const {
+    const uint64_t old = A::FetchAndRelaxed(&s_.leaves[seen.leaf], ~bits);
+    if ((old & ~bits) == 0) ClearSummary(seen.leaf);
+    return old & bits;
+  }
+
+  // `n` of the bits seen, from bit number `turn` on round the word: groups that start in one leaf
+  // take different ones.
+  KVPAGE_HOST_DEVICE static uint64_t LowestFrom(uint32_t turn, const Seen& seen, uint32_t n) {
+    if (turn == 0) return LowestBits(seen.bits, n);
+    const uint64_t bits = LowestBits(seen.bits >> turn | seen.bits << (64 - turn), n);
+    return bits << turn | bits >> (64 - turn);
   }
 
   KVPAGE_HOST_DEVICE void ClearSummary(uint32_t leaf) const {
@@ -223,15 +277,13 @@ class FreeBitsRef {
     // Numbered within the shard: a shard may have fewer leaves than a summary word has bits.
     return uint64_t{1} << (leaf & ((1u << leaf_shift_) - 1) & 63);
   }
-  KVPAGE_HOST_DEVICE static uint64_t Rotate(uint64_t word, uint32_t right) {
-    return right == 0 ? word : word >> right | word << (64 - right);
-  }
-  // The largest power of two below n; 0 for n = 1.
-  KVPAGE_HOST_DEVICE static uint32_t TopStep(uint32_t n) {
-    uint32_t step = 1;
-    while (step < n) step <<= 1;
-    return step >> 1;
-  }
+  // Enough for a group to find a leaf with as many blocks as it has lanes, as long as half are
+  // free; a line of memory holds 16.
+  static constexpr uint32_t kLeavesPerLook = 8;
+
+  // Looks at a leaf that others keep emptying, before the search goes on elsewhere: more than it
+  // takes to clear every summary bit that a look meets, so that alone a group passes nothing over.
+  static constexpr uint32_t kMostMisses = 66;
 
   FreeBitsStorage s_;
   uint32_t leaf_shift_;

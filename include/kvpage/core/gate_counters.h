@@ -28,6 +28,7 @@ struct GateStorage {
   uint32_t num_shards = 0;
   uint32_t stride = 0;  // words from one counter to the next; 32 puts each alone in 256 bytes
   uint64_t capacity = 0;
+  uint64_t reciprocal = 0;  // of num_shards: 2^32 / num_shards, rounded up
 
   static constexpr uint64_t NumWords(uint32_t num_shards, uint32_t stride) {
     return (3 * uint64_t{num_shards} + 1) * stride;
@@ -40,6 +41,10 @@ class GateCountersRef {
   KVPAGE_HOST_DEVICE explicit GateCountersRef(const GateStorage& storage) : s_(storage) {}
 
   KVPAGE_HOST_DEVICE uint32_t num_shards() const { return s_.num_shards; }
+  // number / num_shards for numbers below 2^26, since num_shards is at most 64.
+  KVPAGE_HOST_DEVICE uint32_t DivideByShards(uint32_t number) const {
+    return static_cast<uint32_t>(number * s_.reciprocal >> 32);
+  }
   KVPAGE_HOST_DEVICE uint64_t capacity() const { return s_.capacity; }
 
   KVPAGE_HOST_DEVICE uint64_t* asked(uint32_t s) const { return counter(3 * s); }
@@ -64,13 +69,18 @@ class GateCountersRef {
     return static_cast<int64_t>(supply - asked) > 0 ? supply - asked : 0;
   }
 
-  // Asks a shard for n. `seen_supply` is any value that its supply has had: since supply only
-  // rises, a stale one is safe. A failed attempt leaves no trace.
-  KVPAGE_HOST_DEVICE bool Attempt(uint32_t s, uint64_t n, uint64_t seen_supply) const {
-    const uint64_t before = A::FetchAddRelaxed(asked(s), n);
-    if (Covers(seen_supply, before, n)) return true;  // linearization point of a success
-    A::AddRelaxed(asked(s), uint64_t{0} - n);
-    return false;
+  // Asks a shard for `most` blocks and takes as many as there are, if those are `least`; returns
+  // how many. `seen_supply` is any value that its supply has had: since supply only rises, a stale
+  // one is safe. What was asked in vain leaves no trace.
+  KVPAGE_HOST_DEVICE uint32_t Attempt(uint32_t s, uint32_t least, uint32_t most,
+                                      uint64_t seen_supply) const {
+    const uint64_t before = A::FetchAddRelaxed(asked(s), uint64_t{most});
+    // Linearization point of a success.
+    if (Covers(seen_supply, before, most)) return most;
+    const uint64_t there = Visible(seen_supply, before);
+    const uint32_t taken = there >= least ? static_cast<uint32_t>(there) : 0;
+    A::AddRelaxed(asked(s), uint64_t{taken} - most);
+    return taken;
   }
 
   // At some instant of the call at least `lower` blocks were free; at some instant at most `upper`.
@@ -100,9 +110,7 @@ class GateCountersRef {
   }
 
  private:
-  KVPAGE_HOST_DEVICE uint64_t* counter(uint32_t i) const {
-    return s_.words + uint64_t{i} * s_.stride;
-  }
+  KVPAGE_HOST_DEVICE uint64_t* counter(uint32_t i) const { return s_.words + i * s_.stride; }
 
   GateStorage s_;
 };

@@ -7,25 +7,23 @@
 // (kvpage/cuda/groups.cuh), and as an emulated warp in the tests.
 //
 // Calls marked * are collective: every lane of the group must make them, in the same order.
-//   rank(), size()          this lane's number, and how many there are
-//   * Sync()                what any lane wrote before it, every lane of the group sees after it
-//   * Any(bool)             true in every lane if true in one
-//   * Sum(u64), Min(u64)    over all lanes, the result in every lane
-//   * ExclusiveScan(u64, u64& total)   sum over the lanes of lower rank; the sum over all in total
-//   * Shuffle(T, lane)      the value that `lane` passed; each lane may name another. T: up to 8
-//   bytes
-//   * Publish(u64)          an object p with p[lane]: the value that `lane` published. p[lane] is
-//                           collective over the subgroup only; p dies at the group's next
-//                           collective
-//   * AddByKey(bool active, u64 key, u64 value, f)   f(key, sum) once per distinct key of the
-//   active
-//                           lanes, in one lane of that key
-//   * OrByKey(bool active, u64 key, u64 value, f)    the same with a bitwise or
-//   subgroup()              the part of the group that can run apart from the rest (a warp of a
-//                           thread block); subgroup_index() and num_subgroups() tell which
-//   spread()                a number, the same in all lanes, that differs between groups that run
-//   at the
-//                           same time, so that they start their search in different places
+//   rank(), size()       this lane's number, and how many there are
+//   * Sync()             what any lane wrote before it, every lane of the group sees after it
+//   * Any(bool)          true in every lane if true in one
+//   * First(bool)        the lowest rank that passes true; size() if none does
+//   * Sum(n), Min(n)     over all lanes, the result in every lane. n: uint32_t or uint64_t
+//   * ExclusiveScan(n, n& total)   sum over the lanes of lower rank; the sum over all in total
+//   * Shuffle(T, lane)   the value that `lane` passed; each lane may name another. T: up to 8 bytes
+//   * Publish(u64)       an object p with p[lane]: the value that `lane` published. p[lane] is
+//                        collective over the subgroup only; p dies at the group's next collective
+//   * AddByKey(bool active, u32 key, u32 value, f)   f(key, sum) for the active lanes: once for
+//                        each of a few distinct keys, and for more keys perhaps in several parts
+//   * OrByKey(bool active, u32 key, u64 value, f)    the same with a bitwise or
+//   subgroup()           the part of the group that can run apart from the rest (a warp of a
+//                        thread block); subgroup_index() and num_subgroups() tell which
+//   spread()             a number, the same in all lanes, that differs between groups that run at
+//                        the same time, so that they start their search in different places; a
+//                        group of several subgroups has as many numbers for itself
 // kMinLanes is the least size() can be, known at compile time: it bounds per-lane arrays.
 //
 // Shuffles and sums order nothing in memory; only Sync() does.
@@ -41,15 +39,20 @@
 namespace kvpage {
 
 template <class G>
-concept Group = requires(G g, bool b, uint32_t lane, uint64_t v, uint64_t& total) {
+concept Group = requires(G g, bool b, uint32_t lane, uint64_t v, uint64_t& total, uint32_t n,
+                         uint32_t& n_total) {
   { G::kMinLanes } -> std::convertible_to<uint32_t>;
   { g.rank() } -> std::convertible_to<uint32_t>;
   { g.size() } -> std::convertible_to<uint32_t>;
   g.Sync();
   { g.Any(b) } -> std::same_as<bool>;
+  { g.First(b) } -> std::same_as<uint32_t>;
   { g.Sum(v) } -> std::same_as<uint64_t>;
+  { g.Sum(n) } -> std::same_as<uint32_t>;
   { g.Min(v) } -> std::same_as<uint64_t>;
+  { g.Min(n) } -> std::same_as<uint32_t>;
   { g.ExclusiveScan(v, total) } -> std::same_as<uint64_t>;
+  { g.ExclusiveScan(n, n_total) } -> std::same_as<uint32_t>;
   { g.Shuffle(v, lane) } -> std::same_as<uint64_t>;
   { g.Publish(v)[lane] } -> std::convertible_to<uint64_t>;
   { g.subgroup().size() } -> std::convertible_to<uint32_t>;
@@ -69,9 +72,17 @@ class ThreadGroup {
   KVPAGE_HOST_DEVICE uint32_t size() const { return 1; }
   KVPAGE_HOST_DEVICE void Sync() const {}
   KVPAGE_HOST_DEVICE bool Any(bool b) const { return b; }
-  KVPAGE_HOST_DEVICE uint64_t Sum(uint64_t v) const { return v; }
-  KVPAGE_HOST_DEVICE uint64_t Min(uint64_t v) const { return v; }
-  KVPAGE_HOST_DEVICE uint64_t ExclusiveScan(uint64_t v, uint64_t& total) const {
+  KVPAGE_HOST_DEVICE uint32_t First(bool b) const { return b ? 0 : 1; }
+  template <class T>
+  KVPAGE_HOST_DEVICE T Sum(T v) const {
+    return v;
+  }
+  template <class T>
+  KVPAGE_HOST_DEVICE T Min(T v) const {
+    return v;
+  }
+  template <class T>
+  KVPAGE_HOST_DEVICE T ExclusiveScan(T v, T& total) const {
     total = v;
     return 0;
   }
@@ -87,11 +98,11 @@ class ThreadGroup {
   KVPAGE_HOST_DEVICE Published Publish(uint64_t v) const { return {v}; }
 
   template <class F>
-  KVPAGE_HOST_DEVICE void AddByKey(bool active, uint64_t key, uint64_t value, F f) const {
+  KVPAGE_HOST_DEVICE void AddByKey(bool active, uint32_t key, uint32_t value, F f) const {
     if (active) f(key, value);
   }
   template <class F>
-  KVPAGE_HOST_DEVICE void OrByKey(bool active, uint64_t key, uint64_t value, F f) const {
+  KVPAGE_HOST_DEVICE void OrByKey(bool active, uint32_t key, uint64_t value, F f) const {
     if (active) f(key, value);
   }
 

@@ -14,8 +14,10 @@
 
 #if defined(__CUDACC__)
 #define KVPAGE_HOST_DEVICE __host__ __device__
+#define KVPAGE_NOINLINE __noinline__
 #else
 #define KVPAGE_HOST_DEVICE
+#define KVPAGE_NOINLINE [[gnu::noinline]]
 #endif
 
 #endif  // KVPAGE_CORE_MACROS_H_

@@ -77,6 +77,14 @@ class PageTableRef {
   KVPAGE_HOST_DEVICE void Publish(uint32_t row, const SequenceState& state) const {
     A::StoreRelease(SequenceWord(row), state.Word());
   }
+  // The same; the caller has executed FenceAcqRel since all entries were written.
+  KVPAGE_HOST_DEVICE void PublishBehindFence(uint32_t row, const SequenceState& state) const {
+    A::StoreRelaxed(SequenceWord(row), state.Word());
+  }
+  // The row's word for its only writer, who needs no order to read it.
+  KVPAGE_HOST_DEVICE SequenceState OwnSequence(uint32_t row) const {
+    return SequenceState::Parse(A::LoadRelaxed(SequenceWord(row)));
+  }
 
   KVPAGE_HOST_DEVICE BlockId Entry(uint32_t row, uint32_t index) const {
     return A::LoadRelaxed(EntryWord(row, index));

@@ -32,14 +32,20 @@ struct PageTableStorage {
   uint32_t* held_blocks = nullptr;  // [max_sequences], entries in use, capacity included
 
   // Scratch of the batch operation under way, indexed by row (claims) or by place in the batch.
-  uint32_t* claims = nullptr;        // [max_sequences]
-  uint32_t* plan = nullptr;          // [max_sequences]
-  uint32_t* offsets = nullptr;       // [max_sequences + 1]
-  uint64_t* slot_offsets = nullptr;  // [max_sequences + 1]
+  uint32_t* claims = nullptr;         // [max_sequences]
+  uint32_t* needs = nullptr;          // [max_sequences], blocks to take or to give back
+  uint32_t* block_offsets = nullptr;  // [max_sequences], blocks of the places before
+  uint64_t* slot_offsets = nullptr;   // [max_sequences], slots of the places before
+  BlockId* ids = nullptr;             // [num_ids()], blocks on their way to rows
 
   uint32_t max_sequences = 0;
   uint32_t max_blocks_per_sequence = 0;
   uint32_t block_tokens = 0;
+
+  // Enough for a step of every row, and for a long prompt in a small table.
+  KVPAGE_HOST_DEVICE uint32_t num_ids() const {
+    return max_sequences > 4096 ? max_sequences : 4096;
+  }
 
   // Whether a table can be made from the options: nothing is 0, and the longest row fits
   // kMaxSequenceTokens.
@@ -60,9 +66,10 @@ struct PageTableStorage {
     s.entries = carver.Take<BlockId>(uint64_t{o.max_sequences} * o.max_blocks_per_sequence);
     s.held_blocks = carver.Take<uint32_t>(o.max_sequences);
     s.claims = carver.Take<uint32_t>(o.max_sequences);
-    s.plan = carver.Take<uint32_t>(o.max_sequences);
-    s.offsets = carver.Take<uint32_t>(o.max_sequences + uint64_t{1});
-    s.slot_offsets = carver.Take<uint64_t>(o.max_sequences + uint64_t{1});
+    s.needs = carver.Take<uint32_t>(o.max_sequences);
+    s.block_offsets = carver.Take<uint32_t>(o.max_sequences);
+    s.slot_offsets = carver.Take<uint64_t>(o.max_sequences);
+    s.ids = carver.Take<BlockId>(s.num_ids());
     return s;
   }
 

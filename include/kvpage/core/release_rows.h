@@ -5,7 +5,8 @@
 // The batch operations Truncate and Close: a shorter row, or none, and its blocks released.
 //
 // Run by one group; collective. The row's word is published before its entries are cleared, so that
-// nobody who reads the new word meets a cleared entry. See batch.h for what the operations answer.
+// nobody who reads the new word meets a cleared entry. Rows that share blocks release them
+// together, one change of a block's word for many rows. See batch.h for what the operations answer.
 
 #ifndef KVPAGE_CORE_RELEASE_ROWS_H_
 #define KVPAGE_CORE_RELEASE_ROWS_H_
@@ -13,7 +14,9 @@
 #include <cstdint>
 
 #include "kvpage/core/block_pool_ref.h"
+#include "kvpage/core/freed_blocks.h"
 #include "kvpage/core/row_batch.h"
+#include "kvpage/core/row_tiles.h"
 
 namespace kvpage {
 
@@ -29,84 +32,103 @@ class ReleaseRows {
       : g_(g), pool_(pool), table_(table), batch_(batch.batch), tokens_(nullptr) {}
 
   KVPAGE_HOST_DEVICE void Run() {
-    RowBatchRun<A, G> rows(g_, table_, batch_);
+    Rows rows(g_, table_, batch_);
+    g_.Sync();  // before IsFirst
     for (uint32_t i = g_.rank(); i < rows.size(); i += g_.size()) {
-      plan()[i] = 0;
-      rows.set_status(i, rows.IsValid(i) ? PlanRow(i, rows.row(i)) : OpStatus::kInvalid);
+      const bool is_valid = rows.IsRow(i) && rows.IsFirst(i);
+      needs()[i] = 0;
+      rows.set_status(i, is_valid ? PlanRow(i, rows.row(i)) : OpStatus::kInvalid);
     }
-    g_.Sync();
-    rows.Unclaim();
     rows.CancelUnlessAllOk();
-    const uint64_t num_items = Publish(rows);
-    g_.Sync();
-    ReleaseEntries(rows, num_items);
+    for (uint32_t i = g_.rank(); i < rows.size(); i += g_.size()) {
+      if (rows.ok(i)) Publish(i, rows.row(i));
+    }
+    A::FenceAcqRel();  // F0
+    g_.Sync();         // before another lane's entries are cleared
+    ReleaseEntries(rows);
   }
 
  private:
-  KVPAGE_HOST_DEVICE bool closes() const { return tokens_ == nullptr; }
-  KVPAGE_HOST_DEVICE uint32_t* plan() const { return table_.storage().plan; }
+  using Rows = RowBatchRun<A, G>;
 
-  // plan[i]: how many blocks to release.
+  KVPAGE_HOST_DEVICE bool closes() const { return tokens_ == nullptr; }
+  KVPAGE_HOST_DEVICE uint32_t* needs() const { return table_.storage().needs; }
+
+  // needs[i]: how many blocks to release.
   KVPAGE_HOST_DEVICE OpStatus PlanRow(uint32_t i, uint32_t row) const {
     if (!closes() && tokens_[i] < 0) return OpStatus::kInvalid;
-    if (!table_.Sequence(row).open) return OpStatus::kClosed;
+    if (!table_.OwnSequence(row).open) return OpStatus::kClosed;
     const uint32_t held = table_.storage().held_blocks[row];
     const uint64_t keep =
         closes() ? 0 : CeilDiv(static_cast<uint64_t>(tokens_[i]), table_.block_tokens());
-    plan()[i] = held > keep ? held - static_cast<uint32_t>(keep) : 0;
+    needs()[i] = held > keep ? held - static_cast<uint32_t>(keep) : 0;
     return OpStatus::kOk;
   }
 
-  // Publishes the rows' new words and numbers the entries to release; returns how many there are.
-  KVPAGE_HOST_DEVICE uint64_t Publish(const RowBatchRun<A, G>& rows) const {
-    uint64_t passed = 0;
-    for (uint32_t base = 0; base < rows.size(); base += g_.size()) {
-      const uint32_t i = base + g_.rank();
-      uint32_t released = 0;
-      if (i < rows.size() && rows.ok(i)) {
-        const uint32_t row = rows.row(i);
-        released = plan()[i];
-        table_.storage().held_blocks[row] -= released;
-        SequenceState state = table_.Sequence(row);
-        if (closes()) {
-          state = {0, state.generation + 1, false};
-        } else if (tokens_[i] < state.kv_len) {
-          state.kv_len = tokens_[i];
-        }
-        table_.Publish(row, state);
-      }
-      uint64_t total;
-      const uint64_t before = passed + g_.ExclusiveScan(released, total);
-      if (i < rows.size()) table_.storage().slot_offsets[i] = before;
-      passed += total;
+  KVPAGE_HOST_DEVICE void Publish(uint32_t i, uint32_t row) const {
+    table_.storage().held_blocks[row] -= needs()[i];
+    SequenceState state = table_.OwnSequence(row);
+    if (closes()) {
+      state = {0, state.generation + 1, false};
+    } else if (tokens_[i] < state.kv_len) {
+      state.kv_len = tokens_[i];
     }
-    return passed;
+    table_.Publish(row, state);
   }
 
-  KVPAGE_HOST_DEVICE void ReleaseEntries(const RowBatchRun<A, G>& rows, uint64_t num_items) const {
-    PlaceFinder<uint64_t> finder(table_.storage().slot_offsets, rows.size());
-    auto w = g_.subgroup();
-    FreedBlocks<A, decltype(w)> freed(pool_.gate(), pool_.bits(), w);
-    for (uint64_t base = 0; base < num_items; base += g_.size()) {
-      const uint64_t item = base + g_.rank();
-      BlockId id = kNullBlock;
-      bool last = false;
-      if (item < num_items) {
-        const uint32_t i = finder.Find(item);
-        const uint32_t row = rows.row(i);
-        const uint32_t index = table_.storage().held_blocks[row] + finder.Within(item);
-        id = table_.Entry(row, index);
-        table_.SetEntry(row, index, kNullBlock);
-        if (id != kNullBlock) {
-          const Dropped dropped = pool_.words().Drop(id, 1, BlockPoolRef<A>::kAnyGeneration);
-          last = dropped.last;
-          // Somebody released a block that was the row's: say so here, and carry on.
-          if (dropped.status != OpStatus::kOk) rows.set_status(i, dropped.status);
-        }
-      }
-      freed.Add(last, id);
+  // References to one block that rows of a tile release together.
+  struct Together {
+    BlockId id = kNullBlock;
+    uint32_t members = 0;  // one bit for each row of the tile
+  };
+
+  KVPAGE_HOST_DEVICE void ReleaseEntries(const Rows& rows) const {
+    const auto span = [&](uint32_t place) {
+      if (!rows.ok(place)) return EntrySpan{};
+      const uint32_t row = rows.row(place);
+      return EntrySpan{row, table_.storage().held_blocks[row], needs()[place]};
+    };
+    const auto load = [&](uint32_t row, uint32_t entry) { return table_.Entry(row, entry); };
+    ForEachTile(g_, rows.size(), span,
+                [&](auto& w, uint32_t first_place, const EntrySpan& mine, uint32_t index) {
+                  auto lanes = w;
+                  FreedBlocks<A, decltype(lanes)> freed(pool_.gate(), pool_.bits(), lanes);
+                  Together run;
+                  const auto end_run = [&](bool ends) {
+                    if (!lanes.Any(ends)) return;
+                    const BlockId id = run.id;
+                    const bool last = ends && DropRun(rows, first_place, run);
+                    if (ends) run = {};
+                    freed.Add(last, id);
+                  };
+                  ForEachRowOfTile(w, mine, index, load,
+                                   [&](uint32_t j, uint32_t row, uint32_t entry, BlockId id) {
+                                     const bool is_other = id != kNullBlock && id != run.id;
+                                     end_run(is_other && run.id != kNullBlock);
+                                     if (id == kNullBlock) return;
+                                     table_.SetEntry(row, entry, kNullBlock);
+                                     run.id = id;
+                                     run.members |= 1u << j;
+                                   });
+                  end_run(run.id != kNullBlock);
+                  freed.Flush();
+                });
+  }
+
+  // Whether the block is to be made free now.
+  KVPAGE_HOST_DEVICE bool DropRun(const Rows& rows, uint32_t first_place,
+                                  const Together& run) const {
+    constexpr uint32_t kAny = BlockPoolRef<A>::kAnyGeneration;
+    const Dropped all = pool_.words().DropBetweenFences(run.id, PopCount(run.members), kAny);
+    if (all.status == OpStatus::kOk) return all.last;
+    // Somebody released a block that was these rows': tell those that come too late, and carry on.
+    bool last = false;
+    for (uint32_t left = run.members; left != 0; left &= left - 1) {
+      const Dropped one = pool_.words().DropBetweenFences(run.id, 1, kAny);
+      last |= one.last;
+      if (one.status != OpStatus::kOk) rows.set_status(first_place + LowestBit(left), one.status);
     }
-    freed.Flush();
+    return last;
   }
 
   G& g_;

@@ -8,7 +8,7 @@
 // An operation runs as one group. Lane r looks after places r, r + size(), ... of the batch, and
 // after them alone: it may read back what it wrote for a place without a Sync.
 //
-// Cost: one fetch-min and one store per row.
+// Cost: one atomic minimum, one load and one store per row.
 
 #ifndef KVPAGE_CORE_ROW_BATCH_H_
 #define KVPAGE_CORE_ROW_BATCH_H_
@@ -30,13 +30,13 @@ KVPAGE_HOST_DEVICE inline uint32_t CountOrLimit(const int32_t* count, int32_t li
 template <Atomics A, Group G>
 class RowBatchRun {
  public:
-  // Claims each row for its first mention. Collective.
+  // Asks for each row in the name of its first mention. IsFirst answers after a Sync, so that other
+  // loads can go beside.
   KVPAGE_HOST_DEVICE RowBatchRun(G& g, const PageTableRef<A>& table, const RowBatch& batch)
       : g_(g), table_(table), batch_(batch), size_(CountOrLimit(batch.count, batch.num_rows)) {
     for (uint32_t i = g_.rank(); i < size_; i += g_.size()) {
       if (InTable(batch_.rows[i])) A::FetchMinRelaxed(Claim(i), i);
     }
-    g_.Sync();
   }
 
   KVPAGE_HOST_DEVICE uint32_t size() const { return size_; }
@@ -46,16 +46,14 @@ class RowBatchRun {
   KVPAGE_HOST_DEVICE bool InTable(int32_t row) const {
     return row >= 0 && static_cast<uint32_t>(row) < table_.max_sequences();
   }
+  KVPAGE_HOST_DEVICE bool IsRow(uint32_t i) const { return InTable(batch_.rows[i]); }
 
-  // Whether place i names a row of the table, for the first time in this batch.
-  KVPAGE_HOST_DEVICE bool IsValid(uint32_t i) const {
-    return InTable(batch_.rows[i]) && A::LoadRelaxed(Claim(i)) == i;
-  }
-  // Lets the rows go; after every lane is done with IsValid.
-  KVPAGE_HOST_DEVICE void Unclaim() const {
-    for (uint32_t i = g_.rank(); i < size_; i += g_.size()) {
-      if (IsValid(i)) A::StoreRelaxed(Claim(i), PageTableRef<A>::kUnclaimed);
-    }
+  // Whether place i, which names a row of the table, is the row's first mention in this batch. To
+  // be asked once per place, after a Sync: it lets the row go.
+  KVPAGE_HOST_DEVICE bool IsFirst(uint32_t i) const {
+    if (A::LoadRelaxed(Claim(i)) != i) return false;
+    A::StoreRelaxed(Claim(i), PageTableRef<A>::kUnclaimed);
+    return true;
   }
 
   // Asks for no copy, also beyond the count: a captured graph carries the whole list out.
@@ -73,15 +71,17 @@ class RowBatchRun {
   }
   KVPAGE_HOST_DEVICE bool all_or_none() const { return batch_.failure == FailureMode::kWholeBatch; }
 
-  // Cancels the rows that are fine if the batch is all-or-none and a row is not. Collective.
-  KVPAGE_HOST_DEVICE void CancelUnlessAllOk() const {
-    if (!all_or_none()) return;
+  // Cancels the rows that are fine if the batch is all-or-none and a row is not; whether it did.
+  // Collective.
+  KVPAGE_HOST_DEVICE bool CancelUnlessAllOk() const {
+    if (!all_or_none()) return false;
     bool failed = false;
     for (uint32_t i = g_.rank(); i < size_; i += g_.size()) failed |= !ok(i);
-    if (!g_.Any(failed)) return;
+    if (!g_.Any(failed)) return false;
     for (uint32_t i = g_.rank(); i < size_; i += g_.size()) {
       if (ok(i)) set_status(i, OpStatus::kCancelled);
     }
+    return true;
   }
 
  private:
@@ -93,37 +93,6 @@ class RowBatchRun {
   const PageTableRef<A>& table_;
   const RowBatch& batch_;
   uint32_t size_;
-};
-
-// Finds the place that item `at` belongs to, in an exclusive scan of how many items each place has.
-// Remembers the last answer, so that a run of items costs one search.
-template <class T>
-class PlaceFinder {
- public:
-  KVPAGE_HOST_DEVICE PlaceFinder(const T* offsets, uint32_t size)
-      : offsets_(offsets), size_(size) {}
-
-  KVPAGE_HOST_DEVICE uint32_t Find(T at) {
-    if (at >= begin_ && at < end_) return place_;
-    uint32_t low = 0;
-    for (uint32_t high = size_; high - low > 1;) {
-      const uint32_t middle = low + (high - low) / 2;
-      (offsets_[middle] <= at ? low : high) = middle;
-    }
-    place_ = low;
-    begin_ = offsets_[low];
-    end_ = low + 1 < size_ ? offsets_[low + 1] : ~T{0};
-    return place_;
-  }
-  // Number of the item within its place.
-  KVPAGE_HOST_DEVICE uint32_t Within(T at) const { return static_cast<uint32_t>(at - begin_); }
-
- private:
-  const T* offsets_;
-  uint32_t size_;
-  uint32_t place_ = 0;
-  T begin_ = 1;
-  T end_ = 0;
 };
 
 }  // namespace kvpage

@@ -28,14 +28,14 @@ inline constexpr uint32_t kMaxShards = 64;
 // The longest sequence, in tokens.
 inline constexpr int64_t kMaxSequenceTokens = 0x7fffffff;
 
-// How many bits tell a block's lives apart. Two generations make a life: one owned, one free.
+// How many bits tell a block's lives apart.
 inline constexpr uint32_t kGenerationBits = 12;
 
 // The most references to one block.
 inline constexpr int32_t kMaxReferences = (1 << 17) - 1;
 
 // A block id together with the life it was handed out in. A handle kept after its block was
-// released is recognised as stale for 2047 later lives; then the generation has gone round once.
+// released is recognised as stale for 4095 later lives; then the generation has gone round once.
 struct BlockHandle {
   BlockId id = kNullBlock;
   uint32_t generation = 0;

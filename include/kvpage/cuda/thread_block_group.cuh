@@ -33,19 +33,27 @@ class ThreadBlockGroup {
   static constexpr uint32_t kMinLanes = 32;
 
   // All threads make it together; another group may have used the scratch before.
-  __device__ explicit ThreadBlockGroup(ThreadBlockScratch& scratch) : scratch_(scratch) { Sync(); }
+  __device__ explicit ThreadBlockGroup(ThreadBlockScratch& scratch) : scratch_(&scratch) { Sync(); }
 
   __device__ uint32_t rank() const { return threadIdx.x; }
   __device__ uint32_t size() const { return blockDim.x; }
   __device__ void Sync() const { __syncthreads(); }
   __device__ bool Any(bool b) const { return __syncthreads_or(b) != 0; }
 
-  __device__ uint64_t Sum(uint64_t v) { return warp_.Sum(PerWarp(warp_.Sum(v), 0)); }
-  __device__ uint64_t Min(uint64_t v) { return warp_.Min(PerWarp(warp_.Min(v), ~uint64_t{0})); }
-  __device__ uint64_t ExclusiveScan(uint64_t v, uint64_t& total) {
-    uint64_t warp_total;
-    const uint64_t in_warp = warp_.ExclusiveScan(v, warp_total);
-    const uint64_t before = warp_.ExclusiveScan(PerWarp(warp_total, 0), total);
+  __device__ uint32_t First(bool b) { return Min(b ? rank() : size()); }
+  template <class T>
+  __device__ T Sum(T v) {
+    return warp_.Sum(PerWarp(warp_.Sum(v), T{0}));
+  }
+  template <class T>
+  __device__ T Min(T v) {
+    return warp_.Min(PerWarp(warp_.Min(v), static_cast<T>(~T{0})));
+  }
+  template <class T>
+  __device__ T ExclusiveScan(T v, T& total) {
+    T warp_total;
+    const T in_warp = warp_.ExclusiveScan(v, warp_total);
+    const T before = warp_.ExclusiveScan(PerWarp(warp_total, T{0}), total);
     return warp_.Shuffle(before, subgroup_index()) + in_warp;
   }
 
@@ -60,7 +68,7 @@ class ThreadBlockGroup {
     __device__ uint64_t operator[](uint32_t lane) const { return lanes[lane]; }
   };
   __device__ Published Publish(uint64_t v) {
-    uint64_t* const lanes = scratch_.lanes[turn_];
+    uint64_t* const lanes = scratch_->lanes[turn_];
     turn_ ^= 1;
     lanes[rank()] = v;
     Sync();
@@ -70,19 +78,20 @@ class ThreadBlockGroup {
   __device__ WarpGroup subgroup() const { return warp_; }
   __device__ uint32_t subgroup_index() const { return threadIdx.x / 32; }
   __device__ uint32_t num_subgroups() const { return blockDim.x / 32; }
-  __device__ uint32_t spread() const { return WarpOfGrid() - subgroup_index(); }
+  __device__ uint32_t spread() const { return warp_.spread() - subgroup_index(); }
 
  private:
   // In lane l of every warp: the value that warp l passed, or `none` if there is no such warp.
-  __device__ uint64_t PerWarp(uint64_t v, uint64_t none) {
-    uint64_t* const warps = scratch_.warps[turn_];
+  template <class T>
+  __device__ T PerWarp(T v, T none) {
+    uint64_t* const warps = scratch_->warps[turn_];
     turn_ ^= 1;
     if (warp_.rank() == 0) warps[subgroup_index()] = v;
     Sync();
-    return warp_.rank() < num_subgroups() ? warps[warp_.rank()] : none;
+    return warp_.rank() < num_subgroups() ? static_cast<T>(warps[warp_.rank()]) : none;
   }
 
-  ThreadBlockScratch& scratch_;
+  ThreadBlockScratch* scratch_;
   WarpGroup warp_;
   uint32_t turn_ = 0;
 };

@@ -12,8 +12,9 @@
 //     const kvpage::BlockId mine = pool.TryAllocateOne(together);
 //   }
 //
-// The lanes of a group make its collective calls together. Needs sm_70's independent thread
-// scheduling; sums and merges use the warp reductions of sm_80 where there are any.
+// A group can be made once and used for many calls. Its lanes make its collective calls together.
+// Needs sm_70's independent thread scheduling; sums and merges use the warp reductions of sm_80
+// where there are any.
 
 #ifndef KVPAGE_CUDA_WARP_GROUPS_CUH_
 #define KVPAGE_CUDA_WARP_GROUPS_CUH_
@@ -49,23 +50,32 @@ class WarpCollectives {
   __device__ void Sync() const { __syncwarp(self().mask()); }
   __device__ bool Any(bool b) const { return __any_sync(self().mask(), b) != 0; }
 
-  __device__ uint64_t Sum(uint64_t v) const {
-    uint64_t total;
+  // The lowest rank is the lowest lane, in any group.
+  __device__ uint32_t First(bool b) const {
+    const uint32_t lanes = __ballot_sync(self().mask(), b);
+    return lanes == 0 ? self().size() : self().RankOf(LowestBit(lanes));
+  }
+  template <class T>
+  __device__ T Sum(T v) const {
+    T total;
     self().ExclusiveScan(v, total);
     return total;
   }
-  __device__ uint64_t Min(uint64_t v) const {
+  __device__ uint32_t Sum(uint32_t v) const { return AddOver(self().mask(), v); }
+  template <class T>
+  __device__ T Min(T v) const {
     for (uint32_t step = 1; step < self().size(); step <<= 1) {
-      const uint64_t other = self().Shuffle(v, (self().rank() + step) % self().size());
+      const T other = self().Shuffle(v, (self().rank() + step) % self().size());
       if (other < v) v = other;
     }
     return v;
   }
-  __device__ uint64_t ExclusiveScan(uint64_t v, uint64_t& total) const {
+  template <class T>
+  __device__ T ExclusiveScan(T v, T& total) const {
     const uint32_t rank = self().rank();
-    uint64_t sum = v;
+    T sum = v;
     for (uint32_t step = 1; step < self().size(); step <<= 1) {
-      const uint64_t below = self().Shuffle(sum, rank >= step ? rank - step : rank);
+      const T below = self().Shuffle(sum, rank >= step ? rank - step : rank);
       if (rank >= step) sum += below;
     }
     total = self().Shuffle(sum, self().size() - 1);
@@ -84,57 +94,67 @@ class WarpCollectives {
   __device__ Published Publish(uint64_t v) const { return Published(self(), v); }
 
   template <class F>
-  __device__ void AddByKey(bool active, uint64_t key, uint64_t value, F f) const {
+  __device__ void AddByKey(bool active, uint32_t key, uint32_t value, F f) const {
     MergeByKey(
-        active, key, [&](uint32_t peers) { return SumOver(peers, value); }, f);
+        active, key, value, [&](uint32_t v) { return AddOver(self().mask(), v); }, f);
   }
   template <class F>
-  __device__ void OrByKey(bool active, uint64_t key, uint64_t value, F f) const {
+  __device__ void OrByKey(bool active, uint32_t key, uint64_t value, F f) const {
     MergeByKey(
-        active, key, [&](uint32_t peers) { return OrOver(peers, value); }, f);
+        active, key, value, [&](uint64_t v) { return OrOver(self().mask(), v); }, f);
   }
 
   __device__ Self subgroup() const { return self(); }
   __device__ uint32_t subgroup_index() const { return 0; }
   __device__ uint32_t num_subgroups() const { return 1; }
-  __device__ uint32_t spread() const { return WarpOfGrid(); }
 
  private:
   __device__ const Self& self() const { return static_cast<const Self&>(*this); }
 
-  // Lanes that are not active get a key of their own by being left out of the match.
-  template <class Merge, class F>
-  __device__ void MergeByKey(bool active, uint64_t key, Merge merge, F f) const {
-    const uint32_t lanes = __ballot_sync(self().mask(), active);
-    if (active) {
-      const uint32_t peers = __match_any_sync(lanes, static_cast<unsigned long long>(key));
-      const uint64_t merged = merge(peers);
-      if (LaneOfWarp() == LowestBit(peers)) f(key, merged);
+  // A lane of each distinct key speaks for all its peers; after kMergedKeys keys the rest speak for
+  // themselves, because a round per key would then cost more than it saves. All speak at once.
+  static constexpr uint32_t kMergedKeys = 4;
+
+  template <class T, class Merge, class F>
+  __device__ void MergeByKey(bool active, uint32_t key, T value, Merge merge, F f) const {
+    uint32_t left = __ballot_sync(self().mask(), active);
+    bool speaks = active;
+#pragma unroll 1
+    for (uint32_t round = 0; left != 0 && round < kMergedKeys; ++round) {
+      const uint32_t speaker = LowestBit(left);
+      const uint32_t its_key = __shfl_sync(self().mask(), key, speaker);
+      const bool is_peer = active && key == its_key;
+      const T merged = merge(is_peer ? value : T{0});
+      left &= ~__ballot_sync(self().mask(), is_peer);
+      if (is_peer) {
+        value = merged;
+        speaks = LaneOfWarp() == speaker;
+      }
     }
+    if (speaks) f(key, value);
     Sync();
   }
 
-  __device__ static uint64_t SumOver(uint32_t peers, uint64_t value) {
+  __device__ static uint32_t AddOver(uint32_t mask, uint32_t value) {
 #if __CUDA_ARCH__ >= 800
-    // Values are counts of blocks in one warp; they fit 32 bits.
-    return __reduce_add_sync(peers, static_cast<uint32_t>(value));
+    return __reduce_add_sync(mask, value);
 #else
-    uint64_t sum = 0;
-    for (uint32_t left = peers; left != 0; left &= left - 1) {
-      sum += __shfl_sync(peers, static_cast<unsigned long long>(value), LowestBit(left));
+    uint32_t sum = 0;
+    for (uint32_t left = mask; left != 0; left &= left - 1) {
+      sum += __shfl_sync(mask, value, LowestBit(left));
     }
     return sum;
 #endif
   }
-  __device__ static uint64_t OrOver(uint32_t peers, uint64_t value) {
+  __device__ static uint64_t OrOver(uint32_t mask, uint64_t value) {
 #if __CUDA_ARCH__ >= 800
-    const uint32_t low = __reduce_or_sync(peers, static_cast<uint32_t>(value));
-    const uint32_t high = __reduce_or_sync(peers, static_cast<uint32_t>(value >> 32));
+    const uint32_t low = __reduce_or_sync(mask, static_cast<uint32_t>(value));
+    const uint32_t high = __reduce_or_sync(mask, static_cast<uint32_t>(value >> 32));
     return uint64_t{high} << 32 | low;
 #else
     uint64_t merged = 0;
-    for (uint32_t left = peers; left != 0; left &= left - 1) {
-      merged |= __shfl_sync(peers, static_cast<unsigned long long>(value), LowestBit(left));
+    for (uint32_t left = mask; left != 0; left &= left - 1) {
+      merged |= __shfl_sync(mask, static_cast<unsigned long long>(value), LowestBit(left));
     }
     return merged;
 #endif
@@ -145,18 +165,21 @@ class WarpGroup : public WarpCollectives<WarpGroup> {
  public:
   static constexpr uint32_t kMinLanes = 32;
 
-  __device__ WarpGroup() : rank_(LaneOfWarp()) {}
+  __device__ WarpGroup() : rank_(LaneOfWarp()), spread_(WarpOfGrid()) {}
 
   __device__ uint32_t rank() const { return rank_; }
   __device__ uint32_t size() const { return 32; }
   __device__ uint32_t mask() const { return ~0u; }
+  __device__ static uint32_t RankOf(uint32_t lane) { return lane; }
   __device__ uint64_t Shuffle(uint64_t v, uint32_t lane) const {
     return __shfl_sync(~0u, static_cast<unsigned long long>(v), lane);
   }
   __device__ uint32_t Shuffle(uint32_t v, uint32_t lane) const { return __shfl_sync(~0u, v, lane); }
+  __device__ uint32_t spread() const { return spread_; }
 
  private:
   uint32_t rank_;
+  uint32_t spread_;
 };
 
 class CoalescedGroup : public WarpCollectives<CoalescedGroup> {
@@ -166,22 +189,28 @@ class CoalescedGroup : public WarpCollectives<CoalescedGroup> {
   __device__ CoalescedGroup() : CoalescedGroup(__activemask()) {}
   // The lanes of `mask`; all of them make the group together.
   __device__ explicit CoalescedGroup(uint32_t mask)
-      : mask_(mask), rank_(PopCount(mask & ((1u << LaneOfWarp()) - 1))), size_(PopCount(mask)) {}
+      : mask_(mask),
+        rank_(PopCount(mask & ((1u << LaneOfWarp()) - 1))),
+        size_(PopCount(mask)),
+        spread_(WarpOfGrid()) {}
 
   __device__ uint32_t rank() const { return rank_; }
   __device__ uint32_t size() const { return size_; }
   __device__ uint32_t mask() const { return mask_; }
+  __device__ uint32_t RankOf(uint32_t lane) const { return PopCount(mask_ & ((1u << lane) - 1)); }
   __device__ uint64_t Shuffle(uint64_t v, uint32_t lane) const {
     return __shfl_sync(mask_, static_cast<unsigned long long>(v), SelectBit(mask_, lane));
   }
   __device__ uint32_t Shuffle(uint32_t v, uint32_t lane) const {
     return __shfl_sync(mask_, v, SelectBit(mask_, lane));
   }
+  __device__ uint32_t spread() const { return spread_; }
 
  private:
   uint32_t mask_;
   uint32_t rank_;
   uint32_t size_;
+  uint32_t spread_;
 };
 
 static_assert(Group<WarpGroup> && Group<CoalescedGroup>);

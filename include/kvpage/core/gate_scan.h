@@ -22,13 +22,13 @@ namespace kvpage {
 template <Atomics A>
 class GateScanRef : public GateCountersRef<A> {
   using Base = GateCountersRef<A>;
-  using Base::Visible;
 
  public:
   using Base::asked;
   using Base::granted;
   using Base::num_shards;
   using Base::supply;
+  using Base::Visible;
 
   static constexpr uint32_t kNone = ~uint32_t{0};
 

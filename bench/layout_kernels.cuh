@@ -44,13 +44,13 @@ enum class Sharing {
   kMerged,   // a thread per block adds the number of rows
 };
 
-// `rows` rows take a reference to each of `num_blocks` neighbouring blocks, `rounds` times.
+// `rows` rows take a reference to each of `blocks` neighbouring blocks, `rounds` times.
 template <Sharing kSharing>
-__global__ void SharePrefix(uint32_t* words, WordLayout layout, uint32_t num_blocks, uint32_t rows,
+__global__ void SharePrefix(uint32_t* words, WordLayout layout, uint32_t blocks, uint32_t rows,
                             uint32_t rounds) {
   const uint32_t thread = blockIdx.x * blockDim.x + threadIdx.x;
-  const uint32_t block = kSharing == Sharing::kByRow ? thread / rows : thread % num_blocks;
-  if (block >= num_blocks || (kSharing == Sharing::kMerged && thread >= num_blocks)) return;
+  const uint32_t block = kSharing == Sharing::kByRow ? thread / rows : thread % blocks;
+  if (block >= blocks || (kSharing == Sharing::kMerged && thread >= blocks)) return;
   uint32_t* const word = &words[layout.Index(block)];
   const uint32_t references = kSharing == Sharing::kMerged ? rows : 1;
   for (uint32_t round = 0; round < rounds; ++round) CudaAtomics::AddRelaxed(word, references);

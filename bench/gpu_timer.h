@@ -66,7 +66,8 @@ class GpuTimer {
   cudaEvent_t end_ = nullptr;
 };
 
-// An array in device memory.
+// An array in device memory. Its constructors wait until the memory is as they say, for any
+// stream.
 template <class T>
 class DeviceArray {
  public:
@@ -75,10 +76,12 @@ class DeviceArray {
     void* memory = nullptr;
     CheckCuda(cudaMalloc(&memory, size * sizeof(T)));
     CheckCuda(cudaMemset(memory, 0, size * sizeof(T)));
+    CheckCuda(cudaDeviceSynchronize());
     data_ = static_cast<T*>(memory);
   }
   explicit DeviceArray(const std::vector<T>& values) : DeviceArray(values.size()) {
     CheckCuda(cudaMemcpy(data_, values.data(), size_ * sizeof(T), cudaMemcpyHostToDevice));
+    CheckCuda(cudaDeviceSynchronize());
   }
   ~DeviceArray() { CheckCuda(cudaFree(data_)); }
   DeviceArray(const DeviceArray&) = delete;

@@ -38,7 +38,8 @@ class KvpagePool {
     if (pool_.Release(ids) != OpStatus::kOk) std::abort();
   }
   static double BytesPerBlock() {
-    return static_cast<double>(BlockPoolStorage::RequiredBytes({.num_blocks = kBlocks})) / kBlocks;
+    const size_t bytes = BlockPoolStorage::RequiredBytes({.num_blocks = kBlocks});
+    return static_cast<double>(bytes) / kBlocks;
   }
 
  private:

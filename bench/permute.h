@@ -9,6 +9,7 @@
 #define KVPAGE_BENCH_PERMUTE_H_
 
 #include <cstdint>
+#include <initializer_list>
 
 #include "kvpage/core/macros.h"
 

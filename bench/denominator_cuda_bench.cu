@@ -33,6 +33,10 @@ enum class Way { kEmptyKernel, kReadPass, kCopy, kCub, kNaive, kBlock, kStride, 
 
 constexpr bool GivesSum(Way way) { return way >= Way::kCub; }
 
+// A running sum of 2^24 terms is large beside each of them and loses those below half its last
+// place: some percent of it.
+constexpr double Tolerance(Way way) { return way == Way::kNaive ? 0.1 : 1e-3; }
+
 struct TermOf {
   float m;
   __device__ float operator()(float x) const { return Term(x, m); }
@@ -190,7 +194,7 @@ void BM_Denominator(benchmark::State& state) {
   state.counters["bytes_per_second"] = bytes / seconds;
   state.counters["of_read_pass"] = vector.Baseline<Way::kReadPass>() / seconds;
   if (!GivesSum(kWay)) return;
-  if (!(error < 1e-2)) state.SkipWithError("a wrong sum");
+  if (!(error < Tolerance(kWay))) state.SkipWithError("a wrong sum");
   state.counters["relative_error"] = error;
   state.counters["distinct_results"] = static_cast<double>(results.size());
   if (n <= kLargestForNaive) {

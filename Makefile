@@ -9,8 +9,11 @@ BUILD := build/release
 CUDA_ARCH ?= $(or $(shell nvidia-smi --query-gpu=compute_cap --format=csv,noheader 2>/dev/null | \
 	head -n 1 | tr -dc 0-9),90)
 BENCH_ARGS ?= --benchmark_min_time=0.2
+PROFILE_ARGS ?= --json $(BUILD)/profile.json
+PYTHON ?= python3
 
-.PHONY: help setup configure demo test test-slow gpu-test bench mutants format format-check clean
+.PHONY: help setup configure demo test test-slow gpu-test bench profile figures mutants format \
+	format-check clean
 .DEFAULT_GOAL := help
 
 help:  ## list these commands
@@ -35,6 +38,13 @@ gpu-test: configure  ## the GPU tests, where a missing GPU is a failure
 bench: configure  ## build and run the benchmarks (BENCH_ARGS=... for other options)
 	cmake --build $(BUILD) -j $(JOBS) --target kvpage_bench
 	@for b in $(BUILD)/bench/*_bench; do echo "== $$b"; $$b $(BENCH_ARGS) || exit 1; done
+
+profile: configure  ## profile the kernels of docs/performance.md with ncu (PROFILE_ARGS=...)
+	cmake --build $(BUILD) -j $(JOBS) --target profile_kernels
+	tools/profile/profile_kernels.py $(PROFILE_ARGS)
+
+figures:  ## draw docs/figures from bench/results (PYTHON=... for one with matplotlib)
+	$(PYTHON) tools/plot/plot.py
 
 mutants: setup  ## break the algorithms on purpose and see that the tests notice
 	python3 tools/mutants/mutants.py

@@ -30,37 +30,31 @@ class KvpagePool {
   __device__ void Init(uint64_t worker, uint64_t num_workers) const {
     pool_.Init(worker, num_workers);
   }
-  __device__ bool TryAllocateMany(uint32_t n, BlockId* ids) const {
-    WarpGroup warp;
-    return pool_.TryAllocate(warp, n, ids) == OpStatus::kOk;
+  __device__ bool TryAllocateMany(uint32_t n, BlockId* ids) {
+    return pool_.TryAllocate(warp_, n, ids) == OpStatus::kOk;
   }
-  __device__ void Release(BlockId id) const {
-    WarpGroup warp;
-    pool_.Release(warp, id);
-  }
+  __device__ void Release(BlockId id) { pool_.Release(warp_, id); }
 
  protected:
   CudaBlockPoolRef pool_;
+  WarpGroup warp_;
 };
 
 class KvpageThread : public KvpagePool {
  public:
   using KvpagePool::KvpagePool;
-  __device__ BlockId TryAllocateOne() const {
-    ThreadGroup me = ThisThread();
-    return pool_.TryAllocateOne(me);
-  }
-  __device__ void Release(BlockId id) const {
-    ThreadGroup me = ThisThread();
-    pool_.Release(me, id);
-  }
+  __device__ BlockId TryAllocateOne() { return pool_.TryAllocateOne(me_); }
+  __device__ void Release(BlockId id) { pool_.Release(me_, id); }
+
+ private:
+  ThreadGroup me_ = ThisThread();
 };
 
 // Every warp comes in two halves, the even and the odd lanes.
 class KvpageCoalesced : public KvpagePool {
  public:
   using KvpagePool::KvpagePool;
-  __device__ BlockId TryAllocateOne() const {
+  __device__ BlockId TryAllocateOne() {
     BlockId id = kNullBlock;
     if (threadIdx.x % 2 == 0) {
       CoalescedGroup even;
@@ -77,33 +71,21 @@ class KvpageCoalesced : public KvpagePool {
 class KvpageWarp : public KvpagePool {
  public:
   using KvpagePool::KvpagePool;
-  __device__ BlockId TryAllocateOne() const {
-    WarpGroup warp;
-    return pool_.TryAllocateOne(warp);
-  }
+  __device__ BlockId TryAllocateOne() { return pool_.TryAllocateOne(warp_); }
 };
 
-// One request for as many blocks as the thread block has threads.
+// One gate operation for the whole thread block.
 class KvpageBlock : public KvpagePool {
  public:
   __device__ explicit KvpageBlock(const Storage& storage)
-      : KvpagePool(storage), block_(Shared().scratch) {}
+      : KvpagePool(storage), block_(Scratch()) {}
 
-  __device__ BlockId TryAllocateOne() {
-    BlockId* const ids = Shared().ids;
-    const OpStatus status = pool_.TryAllocate(block_, blockDim.x, ids);
-    // The next call has a barrier before it writes, so reading needs none behind it.
-    return status == OpStatus::kOk ? ids[threadIdx.x] : kNullBlock;
-  }
+  __device__ BlockId TryAllocateOne() { return pool_.TryAllocateOne(block_); }
 
  private:
-  struct Memory {
-    ThreadBlockScratch scratch;
-    BlockId ids[1024];
-  };
-  __device__ static Memory& Shared() {
-    __shared__ Memory memory;
-    return memory;
+  __device__ static ThreadBlockScratch& Scratch() {
+    __shared__ ThreadBlockScratch scratch;
+    return scratch;
   }
 
   ThreadBlockGroup block_;

@@ -14,6 +14,11 @@
 
 namespace kvpage::bench {
 
+// As many threads as a multiprocessor holds: without it the compiler takes more registers, and
+// fewer threads run at a time.
+inline constexpr uint32_t kMostThreads = 1024;
+inline constexpr uint32_t kBlocksPerSm = 2;
+
 __device__ inline uint32_t ThreadOfGrid() { return blockIdx.x * blockDim.x + threadIdx.x; }
 
 template <DevicePool P>
@@ -25,7 +30,7 @@ __global__ void InitPool(const __grid_constant__ typename P::Storage storage) {
 // Every thread takes one block. ids may be null: then nobody holds them. *missing: threads that
 // got none.
 template <DevicePool P>
-__global__ void __launch_bounds__(1024)
+__global__ void __launch_bounds__(kMostThreads, kBlocksPerSm)
     Allocate(const __grid_constant__ typename P::Storage storage, typename P::Id* ids,
              unsigned long long* missing) {
   P pool(storage);
@@ -35,7 +40,7 @@ __global__ void __launch_bounds__(1024)
 }
 
 template <DevicePool P>
-__global__ void __launch_bounds__(1024)
+__global__ void __launch_bounds__(kMostThreads, kBlocksPerSm)
     Free(const __grid_constant__ typename P::Storage storage, const typename P::Id* ids) {
   P pool(storage);
   pool.Release(ids[ThreadOfGrid()]);
@@ -43,7 +48,7 @@ __global__ void __launch_bounds__(1024)
 
 // Frees blocks at random places of a pool of 2^bits that are all taken, one for each thread.
 template <DevicePool P>
-__global__ void __launch_bounds__(1024)
+__global__ void __launch_bounds__(kMostThreads, kBlocksPerSm)
     FreeAtRandom(const __grid_constant__ typename P::Storage storage, uint32_t bits) {
   P pool(storage);
   pool.Release(Permute(ThreadOfGrid(), bits) + 1);
@@ -51,7 +56,7 @@ __global__ void __launch_bounds__(1024)
 
 // Every thread takes a block and gives it back, `rounds` times.
 template <DevicePool P>
-__global__ void __launch_bounds__(1024) Churn(const __grid_constant__ typename P::Storage storage,
+__global__ void __launch_bounds__(kMostThreads, kBlocksPerSm) Churn(const __grid_constant__ typename P::Storage storage,
                                               uint32_t rounds, unsigned long long* missing) {
   P pool(storage);
   uint32_t failed = 0;

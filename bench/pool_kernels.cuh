@@ -56,8 +56,9 @@ __global__ void __launch_bounds__(kMostThreads, kBlocksPerSm)
 
 // Every thread takes a block and gives it back, `rounds` times.
 template <DevicePool P>
-__global__ void __launch_bounds__(kMostThreads, kBlocksPerSm) Churn(const __grid_constant__ typename P::Storage storage,
-                                              uint32_t rounds, unsigned long long* missing) {
+__global__ void __launch_bounds__(kMostThreads, kBlocksPerSm)
+    Churn(const __grid_constant__ typename P::Storage storage, uint32_t rounds,
+          unsigned long long* missing) {
   P pool(storage);
   uint32_t failed = 0;
   for (uint32_t round = 0; round < rounds; ++round) {

@@ -3,10 +3,13 @@
 // The batch operations on rows: one thread block, or one cluster of them, runs the algorithm of
 // kvpage/core as a group.
 
+#include <type_traits>
+
 #include "cuda/cluster_group.cuh"
 #include "cuda/launch.h"
 #include "cuda/launch_kernel.cuh"
 #include "kvpage/core/append_rows.h"
+#include "kvpage/core/append_step.h"
 #include "kvpage/core/fork_rows.h"
 #include "kvpage/core/release_rows.h"
 #include "kvpage/cuda/kvpage.cuh"
@@ -14,29 +17,50 @@
 namespace kvpage {
 namespace {
 
-template <template <class, class> class Operation, class Batch>
-__global__ void __launch_bounds__(1024)
-    RunRows(const __grid_constant__ BlockPoolStorage pool_storage,
-            const __grid_constant__ PageTableStorage table_storage,
-            const __grid_constant__ Batch batch) {
-  __shared__ ThreadBlockScratch scratch;
-  ThreadBlockGroup block(scratch);
+// The short way of Append and Reserve; other operations have none.
+template <template <class, class> class Operation, class G, class Batch>
+__device__ bool TryStep(G& group, const BlockPoolStorage& pool_storage,
+                        const PageTableStorage& table_storage, const Batch& batch) {
+  if constexpr (std::is_same_v<Operation<CudaAtomics, G>, AppendRows<CudaAtomics, G>>) {
+    const CudaBlockPoolRef pool(pool_storage);
+    const CudaPageTableRef table(table_storage);
+    return AppendStep<CudaAtomics, G>(group, pool, table, pool_storage, batch).Try();
+  } else {
+    return false;
+  }
+}
+
+// Apart from the kernel, so that what it needs does not burden the registers and the instruction
+// cache of the short way; made of what lies in constant memory.
+template <template <class, class> class Operation, class G, class Scratch, class Batch>
+__device__ __noinline__ void RunAny(Scratch& scratch, const BlockPoolStorage& pool_storage,
+                                    const PageTableStorage& table_storage, const Batch& batch) {
+  G group(scratch);
   const CudaBlockPoolRef pool(pool_storage);
   const CudaPageTableRef table(table_storage);
-  Operation<CudaAtomics, ThreadBlockGroup>(block, pool, table, batch).Run();
+  Operation<CudaAtomics, G>(group, pool, table, batch).Run();
 }
 
 template <template <class, class> class Operation, class Batch>
 __global__ void __launch_bounds__(1024)
-    RunManyRows(const __grid_constant__ BlockPoolStorage pool_storage,
-                const __grid_constant__ PageTableStorage table_storage,
-                const __grid_constant__ Batch batch) {
+    RunRows(const __grid_constant__ BlockPoolStorage pool,
+            const __grid_constant__ PageTableStorage table, const __grid_constant__ Batch batch) {
+  __shared__ ThreadBlockScratch scratch;
+  ThreadBlockGroup block(scratch);
+  if (TryStep<Operation>(block, pool, table, batch)) return;
+  RunAny<Operation, ThreadBlockGroup>(scratch, pool, table, batch);
+}
+
+template <template <class, class> class Operation, class Batch>
+__global__ void __launch_bounds__(1024) RunManyRows(const __grid_constant__ BlockPoolStorage pool,
+                                                    const __grid_constant__ PageTableStorage table,
+                                                    const __grid_constant__ Batch batch) {
 #if __CUDA_ARCH__ >= 900
   __shared__ ClusterScratch scratch;
   ClusterGroup cluster(scratch);
-  const CudaBlockPoolRef pool(pool_storage);
-  const CudaPageTableRef table(table_storage);
-  Operation<CudaAtomics, ClusterGroup>(cluster, pool, table, batch).Run();
+  if (!TryStep<Operation>(cluster, pool, table, batch)) {
+    RunAny<Operation, ClusterGroup>(scratch, pool, table, batch);
+  }
   cluster.Finish();
 #endif
 }
@@ -49,7 +73,8 @@ bool HasClusters(Kernel kernel) {
   return attributes.ptxVersion >= 90;
 }
 
-// A thread per piece of work, as far as a thread block or a cluster can have as many.
+// A thread per piece of work and a warp besides, which the short way of Append gives to the pool,
+// as far as a thread block or a cluster can have as many.
 template <template <class, class> class Operation, class Batch>
 cudaError_t Launch(cudaStream_t stream, const BlockPoolStorage& pool, const PageTableStorage& table,
                    const Batch& batch, int64_t work) {
@@ -59,8 +84,8 @@ cudaError_t Launch(cudaStream_t stream, const BlockPoolStorage& pool, const Page
     while (blocks < kMaxClusterBlocks && blocks * 1024 < work) blocks *= 2;
     return LaunchCluster(many, blocks, 1024, stream, pool, table, batch);
   }
-  const int64_t rounded = (work + 31) / 32 * 32;
-  const uint32_t threads = rounded < 32 ? 32 : (rounded > 1024 ? 1024 : rounded);
+  const int64_t rounded = (work + 31) / 32 * 32 + 32;
+  const uint32_t threads = rounded > 1024 ? 1024 : rounded;
   return LaunchKernel(RunRows<Operation, Batch>, dim3(1), threads, stream, pool, table, batch);
 }
 

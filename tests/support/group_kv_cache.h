@@ -18,6 +18,7 @@
 #include "absl/status/status.h"
 
 #include "kvpage/core/append_rows.h"
+#include "kvpage/core/append_step.h"
 #include "kvpage/core/audit.h"
 #include "kvpage/core/block_lists.h"
 #include "kvpage/core/copy_blocks.h"
@@ -54,12 +55,18 @@ class GroupKvCache final : public KvCache {
         [&]<class G>(G& group) { Operation<A, G>(group, pool_ref_, table_ref_, batch).Run(); });
   }
 
-  absl::Status DoReserve(StreamRef, const ReserveBatch& batch) override {
-    return RunRows<AppendRows>(batch);
+  // The short way if it applies, as on a GPU.
+  template <class Batch>
+  absl::Status RunAppend(const Batch& batch) {
+    return runner_.Run([&]<class G>(G& group) {
+      if (AppendStep<A, G>(group, pool_ref_, table_ref_, pool(), batch).Try()) return;
+      group.Sync();
+      AppendRows<A, G>(group, pool_ref_, table_ref_, batch).Run();
+    });
   }
-  absl::Status DoAppend(StreamRef, const AppendBatch& batch) override {
-    return RunRows<AppendRows>(batch);
-  }
+
+  absl::Status DoReserve(StreamRef, const ReserveBatch& batch) override { return RunAppend(batch); }
+  absl::Status DoAppend(StreamRef, const AppendBatch& batch) override { return RunAppend(batch); }
   absl::Status DoTruncate(StreamRef, const TruncateBatch& batch) override {
     return RunRows<ReleaseRows>(batch);
   }

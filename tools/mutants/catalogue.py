@@ -28,36 +28,34 @@ _READ_GRANTED = """    for (uint32_t s = g.rank(); s < num_shards(); s += g.size
     }
 """
 _READ_SUPPLY = """      const uint64_t seen_supply = A::LoadRelaxed(supply(s));
-      const uint64_t seen_asked = A::LoadRelaxed(asked(s));
+      const uint64_t shows = Visible(seen_supply, A::LoadRelaxed(asked(s)));
       supply_sum += seen_supply;
 """
-_GATHERED = "      if (take > 0 && !Attempt(s, take, seen_supply)) take = 0;\n"
-_SETTLE_HAND = (
-    "      if (hand.count[slot] > 0) "
-    "A::AddRelaxed(granted(s), uint64_t{hand.count[slot]});\n")
+_GATHERED = "      if (take > 0) take = Attempt(s, 1, take, seen_supply);\n"
+_SETTLE_HAND = "      if (count > 0) A::AddRelaxed(granted(s), uint64_t{count});\n"
 _GIVE_BACK = "      if (count > kept) A::AddRelaxed(asked(base + g.rank()), kept - count);\n"
-_SETTLE = "    if (settles) A::AddRelaxed(granted(shard), n);\n"
-_F2 = "    A::FenceAcqRel();  // F2\n    g.Sync();\n    if (settles)"
-_F2_FOR_HANDS = "    A::FenceAcqRel();  // F2\n    g.Sync();\n    slot = 0;\n"
-_F2_NO_FENCE = "    g.Sync();\n    if (settles)"
-_UNDO = "    A::AddRelaxed(asked(s), uint64_t{0} - n);\n"
+_SETTLE = (
+    "    if (mine.count > 0) A::AddRelaxed(granted(mine.shard), uint64_t{mine.count});\n")
+_F2 = "    A::FenceAcqRel();  // F2\n    g.Sync();\n    if (mine.count > 0)"
+_F2_FOR_HANDS = "    A::FenceAcqRel();  // F2\n    g.Sync();\n    uint32_t slot = 0;\n"
+_F2_NO_FENCE = "    g.Sync();\n    if (mine.count > 0)"
+_UNDO = "    A::AddRelaxed(asked(s), uint64_t{taken} - most);\n"
 
 MUTANTS = [
     # --- the exact gate ---
     Mutant("gate-supply-before-granted", "a scan reads every supply before any granted",
-           [("exact_gate.h", _READ_GRANTED, ""),
-            ("exact_gate.h", "    Scan scan;\n    scan.bound",
-             _READ_GRANTED + "    Scan scan;\n    scan.bound")],
+           [("gate_scan.h", _READ_GRANTED, ""),
+            ("gate_scan.h", "    scan.bound =", _READ_GRANTED + "    scan.bound =")],
            GATE, "*InTime"),
     Mutant("gate-pairwise-scan", "a scan reads granted and supply shard by shard",
-           [("exact_gate.h", _READ_GRANTED, ""),
-            ("exact_gate.h", _READ_SUPPLY,
+           [("gate_scan.h", _READ_GRANTED, ""),
+            ("gate_scan.h", _READ_SUPPLY,
              "      granted_sum += A::LoadRelaxed(granted(s));\n" + _READ_SUPPLY)],
            GATE, "*InTime"),
     Mutant("gate-no-f3", "no fence between the two sweeps of a scan",
-           [("exact_gate.h", "    A::FenceAcqRel();  // F3\n", "")], GATE, "*WeakMemory"),
+           [("gate_scan.h", "    A::FenceAcqRel();  // F3\n", "")], GATE, "*WeakMemory"),
     Mutant("gate-verdict-uses-asked", "Full is decided by what is asked, not what is granted",
-           [("exact_gate.h", "granted_sum += A::LoadRelaxed(granted(s));",
+           [("gate_scan.h", "granted_sum += A::LoadRelaxed(granted(s));",
              "granted_sum += A::LoadRelaxed(asked(s));")], GATE, "*InTime"),
     Mutant("gate-release-lowers", "a release lowers asked and granted instead of raising supply",
            [("exact_gate.h", "    A::AddRelaxed(supply(shard), n);\n",
@@ -74,7 +72,7 @@ MUTANTS = [
     Mutant("gate-no-undo", "a failed attempt stays in asked",
            [("gate_counters.h", _UNDO, "")], GATE, "*InTime"),
     Mutant("gate-undo-settles", "a failed attempt is settled as well",
-           [("gate_counters.h", _UNDO, _UNDO + "    A::AddRelaxed(granted(s), n);\n")],
+           [("gate_counters.h", _UNDO, _UNDO + "    A::AddRelaxed(granted(s), uint64_t{most} - taken);\n")],
            GATE, "*InTime"),
     Mutant("gate-no-settle", "a success is not settled",
            [("exact_gate.h", _SETTLE, "")], GATE, "*InTime"),
@@ -83,14 +81,14 @@ MUTANTS = [
              "if (count > kept && base + g.rank() + 1 < num_shards()) A::AddRelaxed(")],
            GATE, "*InTime"),
     Mutant("gate-any-is-enough", "an attempt succeeds if anything is left",
-           [("gate_counters.h", "if (Covers(seen_supply, before, n)) return true;",
-             "if (Covers(seen_supply, before, 1)) return true;")], GATE, "*InTime"),
+           [("gate_counters.h", "if (Covers(seen_supply, before, most)) return most;",
+             "if (Covers(seen_supply, before, 1)) return most;")], GATE, "*InTime"),
     Mutant("gate-no-unlock", "a gatherer keeps the lock",
            [("exact_gate.h", "    if (g.rank() == 0) A::StoreRelaxed(lock(), uint64_t{0});\n",
              "    (void)g;\n")],
            GATE, "*InTime"),
     Mutant("gate-narrow-verdict", "the sums of a verdict have two bits",
-           [("exact_gate.h", "static_cast<int64_t>(g.Sum(supply_sum) - g.Sum(granted_sum));",
+           [("gate_scan.h", "static_cast<int64_t>(g.Sum(supply_sum) - g.Sum(granted_sum));",
              "static_cast<int64_t>((g.Sum(supply_sum) - g.Sum(granted_sum)) & 3);")],
            GATE, "*InTime"),
     Mutant("gate-no-lock", "everybody gathers at once",
@@ -102,14 +100,15 @@ MUTANTS = [
              "        return false;\n      }\n      GiveBack(g, 0, hand);\n      held = 0;\n"
              "      A::Pause(attempt);\n")], GATE, "*KeepsItsHand"),
     Mutant("gate-no-precheck", "the loop attempts shards that do not show enough",
-           [("exact_gate.h",
-             "if (n > 0 && Covers(seen_supply, seen_asked, n) && distance < nearest) {",
-             "if (n > 0 && distance < nearest) {")], GATE, "*BusyForEver"),
+           [("gate_scan.h", "if (shows >= least && scan.distance == kNone) {",
+             "if (scan.distance == kNone) {")], GATE, "*BusyForEver"),
     Mutant("gate-no-f2", "no fence between an attempt and its settlement",
            [("exact_gate.h", _F2, _F2_NO_FENCE)], GATE, "*WeakMemory"),
     Mutant("gate-leader-settles", "lane 0 settles what another lane's attempt took",
-           [("exact_gate.h", "ClaimAndSettle(g, scan.shard, n, scan.is_mine, claim);",
-             "ClaimAndSettle(g, scan.shard, n, g.rank() == 0, claim);")],
+           [("exact_gate.h", "    Settle(g, mine);\n    return OpStatus::kOk;\n",
+             "    const uint32_t count = g.Sum(mine.count);\n"
+             "    Settle(g, Grant{shard, g.rank() == 0 ? count : 0});\n"
+             "    return OpStatus::kOk;\n")],
            EARLY_SETTLE, "*AttemptingLaneSaw"),
     Mutant("gate-no-sync-before-f2", "a settlement may be seen before what another lane released",
            [("exact_gate.h", "    g.Sync();\n" + _F2, _F2)], EARLY_SETTLE, "*LaneReleased"),
@@ -121,18 +120,18 @@ MUTANTS = [
              "    A::FenceAcqRel();\n    A::FenceAcqRel();  // F2\n")],
            EARLY_SETTLE, "*AllLanesSaw"),
     Mutant("gate-hand-no-f2", "no fence between the lanes' meeting and their settlements",
-           [("exact_gate.h", _F2_FOR_HANDS, "    g.Sync();\n    slot = 0;\n")],
+           [("exact_gate.h", _F2_FOR_HANDS, "    g.Sync();\n    uint32_t slot = 0;\n")],
            EARLY_SETTLE, "*AllLanesSaw"),
     Mutant("gate-no-sync-in-scan", "lanes sweep supply before all lanes have swept granted",
-           [("exact_gate.h", "    A::FenceAcqRel();  // F3\n    g.Sync();\n",
+           [("gate_scan.h", "    A::FenceAcqRel();  // F3\n    g.Sync();\n",
              "    A::FenceAcqRel();  // F3\n")], GATE_WARP, "*WeakMemory"),
     Mutant("gate-part-offsets", "the parts of a request overlap",
            [("exact_gate.h", "      offset += total;\n", "")], GATE, "*InTime"),
     Mutant("batch-no-slack", "a batch says Full without asking what else may be free",
-           [("row_grants.h", "if (Decide(wanted, held, beside, kept)) break;",
-             "if (Decide(wanted, held, 0, kept)) break;")], BATCH, "*InTime"),
+           [("row_grants.h", "if (Decide(held, beside, kept)) break;",
+             "if (Decide(held, 0, kept)) break;")], BATCH, "*InTime"),
     Mutant("batch-keeps-all", "a batch does not give back what its rows do not need",
-           [("row_grants.h", "    gate.GiveBack(g_, kept, hand);\n", "")], BATCH, "*InTime"),
+           [("row_grants.h", "    gate.GiveBack(g_, kept, hand_);\n", "")], BATCH, "*InTime"),
     # --- free bits ---
     Mutant("bits-no-second-look", "who clears a summary bit does not look at the leaf again",
            [("free_bits.h", "    if (A::LoadRelaxed(&s_.leaves[leaf]) != 0) A::OrRelease(Summary("
@@ -147,72 +146,70 @@ MUTANTS = [
            [("free_bits.h", "(leaf & ((1u << leaf_shift_) - 1) & 63)", "(leaf & 63)")],
            POOL, "*InTime"),
     Mutant("bits-blind-claim", "a claim takes for its own what another has claimed",
-           [("free_bits.h", "      got = old & bits;\n", "      got = bits;\n")], POOL, "*InTime"),
+           [("free_bits.h", "ClearSummary(seen.leaf);\n    return old & bits;\n",
+             "ClearSummary(seen.leaf);\n    return bits;\n")], POOL, "*InTime"),
     Mutant("pool-credit-before-bits", "a block is credited before its bit is set",
-           [("freed_blocks.h", "      bits.Put(static_cast<uint32_t>(leaf), blocks);\n", ""),
-            ("freed_blocks.h", "gate.Credit(static_cast<uint32_t>(shard), n); });\n",
-             "gate.Credit(static_cast<uint32_t>(shard), n); });\n"
-             "    w.OrByKey(my_blocks != 0, my_leaf, my_blocks, [&](uint64_t leaf, uint64_t blocks)"
-             " {\n      bits.Put(static_cast<uint32_t>(leaf), blocks);\n    });\n")],
+           [("freed_blocks.h", "      bits.Put(leaf, blocks);\n", ""),
+            ("freed_blocks.h", "PopCount(blocks));\n",
+             "PopCount(blocks));\n      bits.Put(leaf, blocks);\n")],
            POOL, "*AtOnce"),
     # --- order between the owners of a block ---
-    Mutant("pool-no-f1", "a bit is set without release",
-           [("freed_blocks.h", "    A::FenceAcqRel();  // F1\n", "")], POOL, "*SeesEverything*"),
+    Mutant("pool-no-f0", "a holder lets go without release",
+           [("block_words.h", "    if (fences) A::FenceAcqRel();\n", "")],
+           POOL, "*SeesEverything*"),
     Mutant("pool-no-f2", "a block is taken without acquire",
            [("exact_gate.h", _F2, _F2_NO_FENCE)], POOL, "*SeesEverything*"),
     Mutant("pool-no-f2-for-hands", "blocks of several shards are taken without acquire",
            [("exact_gate.h", "    A::FenceAcqRel();\n    g.Sync();\n" + _F2_FOR_HANDS,
-             "    slot = 0;\n")], POOL, "*SeesEverything*"),
-    Mutant("pool-no-f0", "one of several holders lets go without release",
-           [("block_words.h",
-             "        A::FenceAcqRel();  // F0: this holder's accesses "
-             "come before the count it lowers\n",
-             "")], POOL, "*LastHolder*"),
+             "    uint32_t slot = 0;\n")], POOL, "*SeesEverything*"),
+    Mutant("pool-no-f0-of-several", "one of several holders lets go without release",
+           [("block_words.h", "    if (fences) A::FenceAcqRel();\n", "")], POOL, "*LastHolder*"),
     Mutant("pool-no-sync-after-f2", "a lane uses a block before the lane that claimed it acquired",
-           [("exact_gate.h", _F2, "    A::FenceAcqRel();  // F2\n    if (settles)")],
+           [("exact_gate.h", _F2, "    A::FenceAcqRel();  // F2\n    if (mine.count > 0)")],
            POOL_WARP, "*HandBlocksOver*"),
     Mutant("pool-no-sync-before-release", "a lane lets go of a block that other lanes still use",
            [("block_pool_ref.h", "    g.Sync();  // the lanes may all have used each block: their "
              "accesses come before it is let go\n", "")], EARLY_RELEASE, "*"),
     Mutant("pool-own-after-f2", "a block's word is read after the fence that acquires it",
-           [("block_pool_ref.h",
-             "                          words_.Own(mine);  "
-             "// before F2, which acquires what it read\n", ""),
-            ("block_pool_ref.h", "    g.Sync();\n    return mine;\n",
-             "    if (mine != kNullBlock) words_.Own(mine);\n    g.Sync();\n    return mine;\n")],
+           [("block_pool_ref.h", "      mine = Deal(w, claimed, w.rank());\n", ""),
+            ("block_pool_ref.h", "      gate_.Settle(g, grant);\n      return mine;\n",
+             "      gate_.Settle(g, grant);\n      return Deal(w, claimed, w.rank());\n"),
+            ("block_pool_ref.h", "    return mine != kNullBlock ? mine : other;\n",
+             "    mine = Deal(w, claimed, w.rank());\n"
+             "    return mine != kNullBlock ? mine : other;\n")],
            POOL_WARP, "*Share*"),
     # --- block words ---
     Mutant("words-no-generation", "a stale handle can release a block",
            [("block_words.h",
-             "      if (!Matches(seen, generation)) return {OpStatus::kStale, false};\n", "")],
+             "      if (generation != kAnyGeneration && (!seen.owned() || !Matches(seen, generation))) {\n"
+             "        return {OpStatus::kStale, false};\n      }\n", "")],
            POOL, "*SeesEverything*"),
     Mutant("words-share-no-generation", "a stale handle can share a block",
            [("block_words.h",
-             "return state.owned() && state.references > 0 && Matches(state, generation);",
-             "(void)generation;\n    return state.owned() && state.references > 0;")],
+             "if (!seen.owned() || !Matches(seen, generation)) return OpStatus::kStale;",
+             "if (!seen.owned()) return OpStatus::kStale;")],
            POOL, "*SeesEverything*"),
     Mutant("words-no-double-free-check", "a block that nobody holds can be released",
            [("block_words.h",
-             "      if (!seen.owned() || seen.references < static_cast<int32_t>(n)) {\n"
-             "        return {OpStatus::kDoubleFree, false};\n      }\n", "")],
+             "      if (seen.references < count) return {OpStatus::kDoubleFree, false};\n", "")],
            POOL, "*DoubleFree"),
     Mutant("words-own-reads-nothing", "the first reference is added without reading the word",
-           [("block_words.h", "A::FetchAddRelaxed(Word(id), kOne + 1);",
-             "A::AddRelaxed(Word(id), kOne + 1);")], POOL_WARP, "*Share*"),
+           [("block_words.h", "A::FetchAddRelaxed(Word(id), kLife + 1);",
+             "A::AddRelaxed(Word(id), kLife + 1);")], POOL_WARP, "*Share*"),
     Mutant("words-share-adds", "a share by handle adds to whatever life the block is in by then",
            [("block_words.h", "      if (generation == kAnyGeneration) {\n",
              "      {\n")], STALE_HANDLE, "*AShareEnds*"),
     Mutant("words-share-adds-beside-full", "a share that came too late keeps the block from all",
            [("block_words.h", "      if (generation == kAnyGeneration) {\n",
              "      if (generation != kAnyGeneration) {\n"
-             "        const BlockState old = Parse(A::FetchAddRelaxed(Word(id), n * kOne));\n"
-             "        if (Alive(old, generation)) return OpStatus::kOk;\n"
-             "        A::AddRelaxed(Word(id), uint32_t{0} - n * kOne);\n"
+             "        const BlockState old = BlockState::Parse(A::FetchAddRelaxed(Word(id), n));\n"
+             "        if (old.owned() && Matches(old, generation)) return OpStatus::kOk;\n"
+             "        A::AddRelaxed(Word(id), uint32_t{0} - n);\n"
              "        return OpStatus::kStale;\n"
              "      } else {\n")], STALE_HANDLE, "*DoesNotHide*"),
     Mutant("words-drop-adds", "a release by handle takes from whatever life the block is in",
-           [("block_words.h", "        if (generation == kAnyGeneration) break;\n",
-             "        break;\n")], STALE_HANDLE, "*ALateRelease*"),
+           [("block_words.h", "if (generation == kAnyGeneration && seen.references > count) {",
+             "if (seen.references > count) {")], STALE_HANDLE, "*ALateRelease*"),
     # --- page table ---
     Mutant("table-publish-relaxed", "a row's new length is published without release",
            [("page_table_ref.h", "A::StoreRelease(SequenceWord(row), state.Word());",

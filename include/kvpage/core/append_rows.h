@@ -8,15 +8,16 @@
 // Run by one group; collective. A row's entries are all written before the one release store of its
 // sequence word. See batch.h for what it answers.
 //
-// A lane keeps what it knows of its row from step to step, as long as there are no more rows than
-// lanes; with more it looks it up again for each.
+// This is the general way, for any batch; the common decode step has one of its own
+// (append_step.h). A lane keeps what it knows of its row from step to step as long as there are no
+// more rows than lanes; with more it looks it up again for each.
 
 #ifndef KVPAGE_CORE_APPEND_ROWS_H_
 #define KVPAGE_CORE_APPEND_ROWS_H_
 
 #include <cstdint>
 
-#include "kvpage/core/block_pool_ref.h"
+#include "kvpage/core/append_plan.h"
 #include "kvpage/core/freed_blocks.h"
 #include "kvpage/core/row_batch.h"
 #include "kvpage/core/row_grants.h"
@@ -39,7 +40,7 @@ class AppendRows {
   KVPAGE_HOST_DEVICE void Run() {
     Rows rows(g_, table_, batch_.batch);
     rows.ClearCopies(batch_.copies);
-    if (g_.rank() < rows.size()) row_ = Look(rows, g_.rank());
+    if (g_.rank() < rows.size()) row_ = plan_.Look(rows, g_.rank());
     g_.Sync();  // before IsFirst
     const Totals totals = Plan(rows);
     if (rows.CancelUnlessAllOk()) return slots_.Fill(0);
@@ -53,7 +54,7 @@ class AppendRows {
     RowGrants<A, G> grants(g_, pool_, rows, table_.storage(), totals.blocks);
     const bool some_failed = grants.Reserve();
     const auto place = [&](uint32_t i, uint32_t k, BlockId id) {
-      Row row = Again(rows, i);
+      AppendRow row = Again(rows, i);
       Place(row, i, k, id);
     };
     const bool listed = grants.Claim(place);
@@ -81,19 +82,6 @@ class AppendRows {
  private:
   using Rows = RowBatchRun<A, G>;
 
-  // What a lane knows of a row.
-  struct Row {
-    OpStatus status = OpStatus::kInvalid;
-    uint32_t row = 0;
-    uint32_t tokens = 0;
-    SequenceState state;
-    uint32_t held = 0;
-    uint32_t need = 0;          // blocks, one of them perhaps
-    bool replaces = false;      //   to replace the shared tail
-    BlockId next = kNullBlock;  // the block that the next token goes to, if the row has it
-    uint32_t first_block = 0;   // number of its first new block in the batch
-    uint64_t first_slot = 0;    // number of its first slot in the batch
-  };
   struct Totals {
     uint64_t blocks = 0;
     uint64_t slots = 0;
@@ -116,47 +104,11 @@ class AppendRows {
         table_(table),
         batch_(batch),
         slots_(g, table, batch.slots, batch.slot_capacity),
-        appends_(appends) {}
+        plan_(pool, table, batch, appends) {}
 
-  // Looks up place i, and what it needs if it is the first mention of its row.
-  KVPAGE_HOST_DEVICE Row Look(const Rows& rows, uint32_t i) const {
-    Row row;
-    if (batch_.tokens[i] < 0) return row;
-    row.tokens = static_cast<uint32_t>(batch_.tokens[i]);
-    if (!rows.IsRow(i)) return row;
-    LookUp(row, rows.row(i), 0);
-    const uint32_t block_tokens = table_.block_tokens();
-    const uint32_t kv_len = static_cast<uint32_t>(row.state.kv_len);
-    const uint64_t blocks = CeilDiv((appends_ ? kv_len : 0) + uint64_t{row.tokens}, block_tokens);
-    row.status = OpStatus::kOk;
-    if (blocks > table_.row_blocks()) {
-      row.status = OpStatus::kTableFull;
-    } else if (blocks > pool_.num_blocks()) {
-      row.status = OpStatus::kNeverFits;
-    } else {
-      row.need = blocks > row.held ? static_cast<uint32_t>(blocks) - row.held : 0;
-      if (row.next != kNullBlock && kv_len % block_tokens != 0 &&
-          pool_.words().State(row.next).references > 1) {
-        ++row.need;
-        row.replaces = true;
-        if (batch_.copies == nullptr) row.status = OpStatus::kWrongState;
-      }
-    }
-    return row;
-  }
-  // `added`: entries that may have been placed behind those it holds.
-  KVPAGE_HOST_DEVICE void LookUp(Row& row, uint32_t number, uint32_t added) const {
-    row.row = number;
-    row.state = table_.OwnSequence(number);
-    row.held = table_.storage().held_blocks[number];
-    const uint32_t index = static_cast<uint32_t>(row.state.kv_len) / table_.block_tokens();
-    if (appends_ && row.tokens > 0 && index < row.held + added) {
-      row.next = table_.Entry(number, index);
-    }
-  }
   // A row that has been planned, by any lane, before it is published.
-  KVPAGE_HOST_DEVICE Row Again(const Rows& rows, uint32_t i) const {
-    Row row;
+  KVPAGE_HOST_DEVICE AppendRow Again(const Rows& rows, uint32_t i) const {
+    AppendRow row;
     row.status = rows.status(i);
     row.tokens = batch_.tokens[i] < 0 ? 0 : static_cast<uint32_t>(batch_.tokens[i]);
     row.first_slot = slots_.wanted() ? table_.storage().slot_offsets[i] : 0;
@@ -164,7 +116,7 @@ class AppendRows {
     row.need = table_.storage().needs[i] & ~kReplaces;
     row.replaces = (table_.storage().needs[i] & kReplaces) != 0;
     row.first_block = table_.storage().block_offsets[i];
-    LookUp(row, rows.row(i), row.need);
+    plan_.LookUp(row, rows.row(i), row.need);
     return row;
   }
   // Makes row_ place i, one of this lane's.
@@ -177,8 +129,8 @@ class AppendRows {
     for (uint32_t base = 0; base < rows.size(); base += g_.size()) {
       const uint32_t i = base + g_.rank();
       const bool is_place = i < rows.size();
-      if (base > 0) row_ = is_place ? Look(rows, i) : Row{};
-      if (is_place && rows.IsRow(i) && !rows.IsFirst(i)) row_.status = OpStatus::kInvalid;
+      if (base > 0) row_ = is_place ? plan_.Look(rows, i) : AppendRow{};
+      if (row_.in_table && !rows.IsFirst(i, row_.row)) row_.status = OpStatus::kInvalid;
       uint64_t total;
       if (slots_.wanted()) {
         // Also for a row that fails: the slots of the others stay in their places.
@@ -202,7 +154,7 @@ class AppendRows {
   }
 
   // Block number k for the row at place i.
-  KVPAGE_HOST_DEVICE void Place(Row& row, uint32_t i, uint32_t k, BlockId id) const {
+  KVPAGE_HOST_DEVICE void Place(AppendRow& row, uint32_t i, uint32_t k, BlockId id) const {
     uint32_t index = row.held + k;
     if (row.replaces) {
       --index;
@@ -234,7 +186,7 @@ class AppendRows {
             last =
                 pool_.words().DropBetweenFences(replaced, 1, BlockPoolRef<A>::kAnyGeneration).last;
           }
-          PublishRow(how.is_fenced);
+          plan_.Publish(row_, how.is_fenced);
         }
         if (how.by_row) {
           slots_.WriteRow(row_.status == OpStatus::kOk, row_.row, row_.state.kv_len, row_.next,
@@ -245,19 +197,6 @@ class AppendRows {
     }
     freed.Flush();
   }
-  KVPAGE_HOST_DEVICE void PublishRow(bool is_fenced) const {
-    const uint32_t added = row_.replaces ? row_.need - 1 : row_.need;
-    if (added > 0) table_.storage().held_blocks[row_.row] = row_.held + added;
-    SequenceState state = row_.state;
-    if (appends_) state.kv_len += static_cast<int32_t>(row_.tokens);
-    state.open = true;
-    if (is_fenced) {
-      table_.PublishBehindFence(row_.row, state);
-    } else {
-      table_.Publish(row_.row, state);
-    }
-  }
-
   KVPAGE_HOST_DEVICE static uint32_t Greatest(uint32_t a, uint32_t b) { return a < b ? b : a; }
 
   G& g_;
@@ -265,8 +204,8 @@ class AppendRows {
   const PageTableRef<A>& table_;
   const AppendBatch batch_;
   const RowSlots<A, G> slots_;
-  const bool appends_;
-  Row row_;
+  const AppendPlan<A, G> plan_;
+  AppendRow row_;
 };
 
 }  // namespace kvpage

@@ -38,9 +38,10 @@ struct ClaimedBlocks {
   // Calls f(item, id) for each block, each in one lane. Collective.
   template <Group W, class F>
   KVPAGE_HOST_DEVICE void ForEach(W& w, F f) const {
-    if (w.size() == 1 && run == kNullBlock) {
-      uint64_t left = bits;
-      for (uint32_t item = 0; left != 0; left &= left - 1) f(item++, first + LowestBit(left));
+    if (run == kNullBlock && (w.size() == 1 || total > kMany * w.size())) {
+      // Each lane its own: less work than a search for each block, if most lanes have some.
+      uint32_t item = before;
+      for (uint64_t left = bits; left != 0; left &= left - 1) f(item++, first + LowestBit(left));
       return;
     }
     for (uint32_t base = 0; base < total; base += w.size()) {
@@ -65,6 +66,8 @@ struct ClaimedBlocks {
   }
 
  private:
+  static constexpr uint32_t kMany = 4;
+
   // The largest power of two below n; 0 for n = 1.
   KVPAGE_HOST_DEVICE static uint32_t TopStep(uint32_t n) {
     uint32_t step = 1;

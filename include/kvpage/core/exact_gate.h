@@ -27,19 +27,13 @@
 
 #include "kvpage/core/atomics.h"
 #include "kvpage/core/bits.h"
+#include "kvpage/core/gate_hand.h"
 #include "kvpage/core/gate_scan.h"
 #include "kvpage/core/group.h"
 #include "kvpage/core/op_status.h"
 #include "kvpage/core/types.h"
 
 namespace kvpage {
-
-// What a gathering group holds: lane l's count[j] blocks are of shard l + j * size().
-template <Group G>
-struct Hand {
-  static constexpr uint32_t kSlots = static_cast<uint32_t>(CeilDiv(kMaxShards, G::kMinLanes));
-  uint32_t count[kSlots] = {};
-};
 
 template <Atomics A>
 class ExactGateRef : public GateScanRef<A> {
@@ -108,24 +102,28 @@ class ExactGateRef : public GateScanRef<A> {
     return {home, Attempt(home, least, most, A::LoadRelaxed(supply(home)))};
   }
 
-  // Reserves n blocks of the lowest shard that shows any, if it shows as many, by one attempt of
-  // one lane, which `mine` is set in; returns the shard, or kNone. Collective.
+  // What lane l sees of shard l.
+  struct Seen {
+    uint64_t supply = 0;
+    uint64_t shows = 0;
+  };
   template <Group G>
-  KVPAGE_HOST_DEVICE uint32_t AskLowest(G& g, uint32_t n, Grant& mine) const {
-    for (uint32_t base = 0; base < num_shards(); base += g.size()) {
-      const uint32_t s = base + g.rank();
-      uint64_t seen_supply = 0;
-      uint64_t shows = 0;
-      if (s < num_shards()) {
-        seen_supply = A::LoadRelaxed(supply(s));
-        shows = Visible(seen_supply, A::LoadRelaxed(asked(s)));
-      }
-      const uint32_t lane = g.First(shows > 0);
-      if (lane == g.size()) continue;
-      if (g.rank() == lane && shows >= n) mine = {s, Attempt(s, n, n, seen_supply)};
-      return g.Any(mine.count > 0) ? base + lane : kNone;
+  KVPAGE_HOST_DEVICE Seen LookAtLowest(G& g) const {
+    Seen seen;
+    if (g.rank() < num_shards()) {
+      seen.supply = A::LoadRelaxed(supply(g.rank()));
+      seen.shows = Visible(seen.supply, A::LoadRelaxed(asked(g.rank())));
     }
-    return kNone;
+    return seen;
+  }
+  // Reserves n blocks of the lowest shard that shows any, if it is among those seen and shows as
+  // many, by one attempt of one lane, which answers it in `mine`; returns the shard, or kNone.
+  // Collective.
+  template <Group G>
+  KVPAGE_HOST_DEVICE uint32_t AskLowest(G& g, const Seen& seen, uint32_t n, Grant& mine) const {
+    const uint32_t shard = g.First(seen.shows > 0);
+    if (g.rank() == shard && seen.shows >= n) mine = {shard, Attempt(shard, n, n, seen.supply)};
+    return g.Any(mine.count > 0) ? shard : kNone;
   }
 
   // Reserves blocks of any shards, at most `most` and at least one, the shards nearest to `home`
@@ -200,7 +198,7 @@ class ExactGateRef : public GateScanRef<A> {
       const uint64_t missing = want - held;
       uint32_t take = before < missing ? Least(free, missing - before) : 0;
       if (take > 0) take = Attempt(s, 1, take, seen_supply);
-      hand.count[slot] += take;
+      hand.Set(slot, hand.Get(slot) + take);
       held += g.Sum(take);
     }
     return held;
@@ -212,13 +210,13 @@ class ExactGateRef : public GateScanRef<A> {
     uint64_t passed = 0;
     uint32_t slot = 0;
     for (uint32_t base = 0; base < num_shards(); base += g.size(), ++slot) {
-      const uint64_t count = hand.count[slot];
+      const uint64_t count = hand.Get(slot);
       uint64_t total;
       const uint64_t before = passed + g.ExclusiveScan(count, total);
       passed += total;
       const uint64_t kept = before >= keep ? 0 : (count < keep - before ? count : keep - before);
       if (count > kept) A::AddRelaxed(asked(base + g.rank()), kept - count);
-      hand.count[slot] = static_cast<uint32_t>(kept);
+      hand.Set(slot, static_cast<uint32_t>(kept));
     }
   }
 
@@ -228,7 +226,7 @@ class ExactGateRef : public GateScanRef<A> {
     uint64_t offset = 0;
     uint32_t slot = 0;
     for (uint32_t base = 0; base < num_shards(); base += g.size(), ++slot) {
-      const uint64_t count = hand.count[slot];
+      const uint64_t count = hand.Get(slot);
       uint64_t total;
       const uint64_t before = offset + g.ExclusiveScan(count, total);
       if (total == 0) continue;
@@ -256,7 +254,8 @@ class ExactGateRef : public GateScanRef<A> {
     g.Sync();
     uint32_t slot = 0;
     for (uint32_t s = g.rank(); s < num_shards(); s += g.size(), ++slot) {
-      if (hand.count[slot] > 0) A::AddRelaxed(granted(s), uint64_t{hand.count[slot]});
+      const uint32_t count = hand.Get(slot);
+      if (count > 0) A::AddRelaxed(granted(s), uint64_t{count});
     }
   }
 

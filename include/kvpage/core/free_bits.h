@@ -149,53 +149,6 @@ class FreeBitsRef {
     return claimed;
   }
 
-  // Takes `want` free blocks of a shard, beginning with what Look(w, shard, start) showed. With
-  // start 0 and nobody else active: the lowest ids, in ascending order. For every look that gets
-  // some calls sink(w, position, claimed) in all lanes: a ClaimedBlocks whose numbers are to be
-  // counted from `position`. Collective over w.
-  template <Group W, class Sink>
-  KVPAGE_HOST_DEVICE void Claim(W& w, uint32_t shard, uint32_t want, uint32_t start, Seen seen,
-                                Sink sink) const {
-    const uint32_t hash = start * 0x9e3779b9u;  // 0 for start 0
-    uint32_t at = hash >> 16;                   // summary word that lane 0 looks at
-    uint32_t misses = 0;
-    for (uint32_t taken = 0; taken < want;) {
-      const ClaimedBlocks claimed = ClaimSeen(w, seen, want - taken, start);
-      if (claimed.total > 0) sink(w, taken, claimed);
-      taken += claimed.total;
-      if (taken == want) return;
-      if (claimed.total > 0) {
-        misses = 0;
-      } else if (++misses > 1) {
-        A::Pause(misses - 2);
-        // Blocks are known to be there, but others are quicker here.
-        if (misses > kMostMisses) at += w.size();
-      }
-      for (uint32_t passed = 0; !LookBySummary(w, shard, at, hash, seen); at += w.size()) {
-        passed += w.size();
-        if (passed < num_summaries_) continue;
-        A::Pause(misses++);  // the blocks are on their way
-        passed = 0;
-      }
-    }
-  }
-
-  // Makes the blocks `bits` of a leaf free. Returns those that already were: 0, unless somebody
-  // returned what it did not own.
-  KVPAGE_HOST_DEVICE uint64_t Put(uint32_t leaf, uint64_t bits) const {
-    const uint64_t old = A::FetchOrRelaxed(&s_.leaves[leaf], bits);
-    // Release: whoever clears this summary bit afterwards sees the leaf when it reads it again.
-    if (old == 0) A::OrRelease(Summary(leaf), SummaryBit(leaf));
-    return old & bits;
-  }
-
-  // For an audit at rest.
-  KVPAGE_HOST_DEVICE uint64_t Leaf(uint32_t leaf) const { return A::LoadRelaxed(&s_.leaves[leaf]); }
-  KVPAGE_HOST_DEVICE bool IsSummarized(uint32_t leaf) const {
-    return (A::LoadRelaxed(Summary(leaf)) & SummaryBit(leaf)) != 0;
-  }
-
- private:
   // Looks at one summary word per lane, from number `at` on round the shard, and at one of the
   // leaves that they show per lane: the lowest for hash 0, else from anywhere among them on. False
   // if they show none. Collective.
@@ -248,6 +201,53 @@ class FreeBitsRef {
     return claimed;
   }
 
+  // Takes `want` free blocks of a shard, beginning with what Look(w, shard, start) showed. With
+  // start 0 and nobody else active: the lowest ids, in ascending order. For every look that gets
+  // some calls sink(w, position, claimed) in all lanes: a ClaimedBlocks whose numbers are to be
+  // counted from `position`. Collective over w.
+  template <Group W, class Sink>
+  KVPAGE_HOST_DEVICE void Claim(W& w, uint32_t shard, uint32_t want, uint32_t start, Seen seen,
+                                Sink sink) const {
+    const uint32_t hash = start * 0x9e3779b9u;  // 0 for start 0
+    uint32_t at = hash >> 16;                   // summary word that lane 0 looks at
+    uint32_t misses = 0;
+    for (uint32_t taken = 0; taken < want;) {
+      const ClaimedBlocks claimed = ClaimSeen(w, seen, want - taken, start);
+      if (claimed.total > 0) sink(w, taken, claimed);
+      taken += claimed.total;
+      if (taken == want) return;
+      if (claimed.total > 0) {
+        misses = 0;
+      } else if (++misses > 1) {
+        A::Pause(misses - 2);
+        // Blocks are known to be there, but others are quicker here.
+        if (misses > kMostMisses) at += w.size();
+      }
+      for (uint32_t passed = 0; !LookBySummary(w, shard, at, hash, seen); at += w.size()) {
+        passed += w.size();
+        if (passed < num_summaries_) continue;
+        A::Pause(misses++);  // the blocks are on their way
+        passed = 0;
+      }
+    }
+  }
+
+  // Makes the blocks `bits` of a leaf free. Returns those that already were: 0, unless somebody
+  // returned what it did not own.
+  KVPAGE_HOST_DEVICE uint64_t Put(uint32_t leaf, uint64_t bits) const {
+    const uint64_t old = A::FetchOrRelaxed(&s_.leaves[leaf], bits);
+    // Release: whoever clears this summary bit afterwards sees the leaf when it reads it again.
+    if (old == 0) A::OrRelease(Summary(leaf), SummaryBit(leaf));
+    return old & bits;
+  }
+
+  // For an audit at rest.
+  KVPAGE_HOST_DEVICE uint64_t Leaf(uint32_t leaf) const { return A::LoadRelaxed(&s_.leaves[leaf]); }
+  KVPAGE_HOST_DEVICE bool IsSummarized(uint32_t leaf) const {
+    return (A::LoadRelaxed(Summary(leaf)) & SummaryBit(leaf)) != 0;
+  }
+
+ private:
   // Claims these bits of a leaf; returns those that were still there.
   KVPAGE_HOST_DEVICE uint64_t ClaimBits(const Seen& seen, uint64_t bits) const {
     const uint64_t old = A::FetchAndRelaxed(&s_.leaves[seen.leaf], ~bits);

@@ -59,9 +59,9 @@ class ReleaseRows {
     if (!closes() && tokens_[i] < 0) return OpStatus::kInvalid;
     if (!table_.OwnSequence(row).open) return OpStatus::kClosed;
     const uint32_t held = table_.storage().held_blocks[row];
-    const uint64_t keep =
-        closes() ? 0 : CeilDiv(static_cast<uint64_t>(tokens_[i]), table_.block_tokens());
-    needs()[i] = held > keep ? held - static_cast<uint32_t>(keep) : 0;
+    const uint32_t keep =
+        closes() ? 0 : CeilDiv32(static_cast<uint32_t>(tokens_[i]), table_.block_tokens());
+    needs()[i] = held > keep ? held - keep : 0;
     return OpStatus::kOk;
   }
 

@@ -48,13 +48,15 @@ class RowBatchRun {
   }
   KVPAGE_HOST_DEVICE bool IsRow(uint32_t i) const { return InTable(batch_.rows[i]); }
 
-  // Whether place i, which names a row of the table, is the row's first mention in this batch. To
-  // be asked once per place, after a Sync: it lets the row go.
-  KVPAGE_HOST_DEVICE bool IsFirst(uint32_t i) const {
-    if (A::LoadRelaxed(Claim(i)) != i) return false;
-    A::StoreRelaxed(Claim(i), PageTableRef<A>::kUnclaimed);
+  // Whether place i, which names row `row` of the table, is the row's first mention in this batch.
+  // To be asked once per place, after a Sync: it lets the row go.
+  KVPAGE_HOST_DEVICE bool IsFirst(uint32_t i, uint32_t row) const {
+    uint32_t* const claim = &table_.storage().claims[row];
+    if (A::LoadRelaxed(claim) != i) return false;
+    A::StoreRelaxed(claim, PageTableRef<A>::kUnclaimed);
     return true;
   }
+  KVPAGE_HOST_DEVICE bool IsFirst(uint32_t i) const { return IsFirst(i, row(i)); }
 
   // Asks for no copy, also beyond the count: a captured graph carries the whole list out.
   KVPAGE_HOST_DEVICE void ClearCopies(BlockCopy* copies) const {

@@ -149,7 +149,8 @@ class RowGrants {
     uint32_t shard = kNone;
     if (g_.subgroup_index() == 0 && wanted_ <= pool_.gate().capacity()) {
       auto w = g_.subgroup();
-      shard = pool_.gate().AskLowest(w, static_cast<uint32_t>(wanted_), mine_);
+      const auto seen = pool_.gate().LookAtLowest(w);
+      shard = pool_.gate().AskLowest(w, seen, static_cast<uint32_t>(wanted_), mine_);
     }
     shard_ = g_.Shuffle(shard, 0);
     return shard_ != kNone;

@@ -34,7 +34,7 @@ struct EntrySpan {
 template <Group G, class Span, class Tile>
 KVPAGE_HOST_DEVICE void ForEachTile(G& g, uint32_t num_places, Span span, Tile tile) {
   auto w = g.subgroup();
-  const uint32_t num_bands = static_cast<uint32_t>(CeilDiv(num_places, w.size()));
+  const uint32_t num_bands = CeilDiv32(num_places, w.size());
   if (num_bands == 0) return;
   // With more subgroups than bands of rows, several share a band.
   const uint32_t sharers = num_bands < g.num_subgroups() ? g.num_subgroups() / num_bands : 1;

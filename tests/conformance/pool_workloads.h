@@ -48,8 +48,7 @@ KVPAGE_HOST_DEVICE void GiveBackFor(const Site& site, G& g, uint32_t first_lane,
 // Every lane takes a block for itself and gives it back; answers whether it got one. Collective.
 template <class Site, Group G>
 KVPAGE_HOST_DEVICE bool TakeAndGiveOne(const Site& site, G& g, uint32_t me) {
-  auto w = g.subgroup();
-  const BlockId id = site.pool().TryAllocateOne(w);
+  const BlockId id = site.pool().TryAllocateOne(g);
   if (id != kNullBlock) {
     site.Receive(id, me);
     site.Leave(id, me);
@@ -90,8 +89,7 @@ struct Churn {
   template <Group G>
   KVPAGE_HOST_DEVICE void ShareAndKeepTooLong(G& g, uint32_t me) const {
     const auto pool = site.pool();
-    auto w = g.subgroup();
-    const BlockId id = pool.TryAllocateOne(w);
+    const BlockId id = pool.TryAllocateOne(g);
     const bool has = id != kNullBlock;
     BlockHandle handle{};
     if (has) {
@@ -118,8 +116,7 @@ struct Exhaust {
   template <Group G>
   KVPAGE_HOST_DEVICE void operator()(G& g, uint32_t, uint32_t first_lane) const {
     if (per_lane == 0) {
-      auto w = g.subgroup();
-      const BlockId id = site.pool().TryAllocateOne(w);
+      const BlockId id = site.pool().TryAllocateOne(g);
       if (id != kNullBlock) {
         site.Receive(id, first_lane + g.rank() + 1);
       } else {

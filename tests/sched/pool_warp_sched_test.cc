@@ -56,7 +56,7 @@ class Lane {
 
   // Each lane a block for itself; only the lowest lanes may be served.
   void AllocateOne() {
-    auto w = g_.subgroup();
+    SchedBlock w = random_.Percent(50) ? g_ : g_.subgroup();
     const BlockId id = world_.pool().TryAllocateOne(w);
     if (id != kNullBlock) Keep(id);
     const uint32_t served = w.Sum(id != kNullBlock ? 1u : 0u);

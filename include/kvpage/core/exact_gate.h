@@ -95,9 +95,12 @@ class ExactGateRef : public GateScanRef<A> {
 
   // Reserves at least `least` and at most `most` blocks of shard `home`, or none, by one attempt of
   // lane 0: the common case. It asks before it has looked, so that the two run at once; only the
-  // first attempt of a call may, or two could undo each other for ever. Other lanes answer 0.
+  // first attempt of a call may, or two could undo each other for ever. Other lanes answer 0. The
+  // group meets before: what is asked is open until the group settles it, and a lane that has not
+  // come yet may be waiting, in a request of its own, for just that. Collective.
   template <Group G>
   KVPAGE_HOST_DEVICE Grant AskHome(G& g, uint32_t least, uint32_t most, uint32_t home) const {
+    g.Sync();
     if (g.rank() != 0) return {home, 0};
     return {home, Attempt(home, least, most, A::LoadRelaxed(supply(home)))};
   }

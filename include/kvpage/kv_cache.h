@@ -23,8 +23,9 @@
 // Thread safety: operations on one cache are ordered by the caller: one stream, or events between
 //   streams; one thread at a time for the CPU. In-kernel operations on pool() may run at any time.
 // Memory ordering: an operation on a stream sees what was before it on that stream, and publishes
-//   each row it changes with one release store of the row's sequence word.
-// Cost: one kernel launch per operation, of one thread block; no synchronisation, no allocation, no
+//   each row it changes with one store of the row's sequence word that releases.
+// Cost: one kernel launch per operation (three per Audit), of one thread block, or of one cluster
+//   of them for more than 1024 rows; no synchronisation, no allocation, no
 //   read of device memory on the host: all can be captured in a CUDA graph. See docs/design.md.
 // Failure: bad host arguments are InvalidArgument and enqueue nothing; a launch that fails is
 //   Internal; what happens to a row is in its status.

@@ -63,7 +63,7 @@ MUTANTS = [
              "    A::AddRelaxed(granted(shard), uint64_t{0} - n);\n")], GATE, "*InTime"),
     Mutant("gate-settles-when-taken", "a gatherer settles each part as soon as it has it",
            [("exact_gate.h", _GATHERED,
-             _GATHERED + "      if (take > 0) A::AddRelaxed(granted(s), take);\n"),
+             _GATHERED + "      if (take > 0) A::AddRelaxed(granted(s), uint64_t{take});\n"),
             ("exact_gate.h", _SETTLE_HAND, ""),
             ("exact_gate.h", _GIVE_BACK,
              _GIVE_BACK.replace("if (count > kept)", "if (count > kept) A::AddRelaxed(granted(base "
@@ -110,8 +110,12 @@ MUTANTS = [
              "    Settle(g, Grant{shard, g.rank() == 0 ? count : 0});\n"
              "    return OpStatus::kOk;\n")],
            EARLY_SETTLE, "*AttemptingLaneSaw"),
-    Mutant("gate-no-sync-before-f2", "a settlement may be seen before what another lane released",
-           [("exact_gate.h", "    g.Sync();\n" + _F2, _F2)], EARLY_SETTLE, "*LaneReleased"),
+    Mutant("gate-no-meeting", "lane 0 asks before the other lanes have come",
+           [("exact_gate.h", "    g.Sync();\n    if (g.rank() != 0) return {home, 0};\n",
+             "    if (g.rank() != 0) return {home, 0};\n")], EARLY_SETTLE, "*LaneReleased"),
+    Mutant("gate-asks-too-early", "lane 0 asks while another lane waits in a request of its own",
+           [("exact_gate.h", "    g.Sync();\n    if (g.rank() != 0) return {home, 0};\n",
+             "    if (g.rank() != 0) return {home, 0};\n")], POOL_WARP, "*BlocksHandBlocksOver*"),
     Mutant("gate-hand-no-first-fence", "a lane brings nothing it saw to the settlement of a hand",
            [("exact_gate.h", "    A::FenceAcqRel();\n    g.Sync();\n    A::FenceAcqRel();  // F2\n",
              "    g.Sync();\n    A::FenceAcqRel();  // F2\n")], EARLY_SETTLE, "*AllLanesSaw"),

@@ -3,9 +3,10 @@
 // kvpage/core/append_step.h
 //
 // The short way of Append and Reserve for the step that a server takes thousands of times a second:
-// no more rows than lanes, a few tokens for each, no shared tail, and enough blocks in the lowest
-// shard that has any. Each lane keeps its row in registers from the first look to the last store,
-// and the group meets six times. Answers what the general way (append_rows.h) would, id for id.
+// no more rows than lanes, a few blocks and slots for each, no shared tail, and enough blocks in
+// the lowest shard that has any. Each lane keeps its row in registers from the first look to the
+// last store, and the group meets six times. Answers what the general way (append_rows.h) would, id
+// for id.
 //
 // Cost: one look at each row, one scan, one attempt at one shard. On an H200 most of a step's time
 //   is the latency of about ten dependent accesses to the L2 cache.
@@ -56,9 +57,10 @@ class AppendStep {
     if (row.status != OpStatus::kOk) row.need = 0;
 
     // Three sums in one: rows that are not so simple, blocks, slots.
-    const bool is_simple = row.need <= kFew && row.tokens <= kFew && !row.replaces;
+    const uint32_t slots = slots_.wanted() ? row.tokens : 0;
+    const bool is_simple = row.need <= kFew && slots <= kFew && !row.replaces;
     const uint64_t mine =
-        is_simple ? uint64_t{row.need} << kBlocksShift | row.tokens : uint64_t{1} << kOthersShift;
+        is_simple ? uint64_t{row.need} << kBlocksShift | slots : uint64_t{1} << kOthersShift;
     uint64_t total;
     const uint64_t before = g_.ExclusiveScan(mine, total);
     const uint32_t num_slots = static_cast<uint32_t>(total) & kSumMask;
@@ -84,6 +86,7 @@ class AppendStep {
         table_.SetEntry(row.row, row.held + k, id);
         if (row.next == kNullBlock) row.next = id;
       }
+      g_.Sync();  // before the fence that publishes what other lanes placed
       pool_.gate().Settle(g_, grant);
     }
 

@@ -22,8 +22,8 @@
 //   before what the lanes of the group do whose TryAllocate returns it. (Accesses through the async
 //   proxy need their own proxy fence before Release.)
 // Cost: TryAllocate: 2 loads, 1 fetch-and-add, 1 add and 1 fence per group, 1 fetch-and per leaf
-//   word of 64 blocks, 1 fetch-and-add per block. Release: see block_words.h, then 1 fetch-or per
-//   leaf word and 1 add per shard.
+//   word of 64 blocks, 1 fetch-and-add per block. Release: see block_words.h, then 1 fetch-or and 1
+//   add per leaf word. Make a group once and use it for many calls.
 // Failure: kFull and kNeverFits are exact and change nothing. Misuse is answered at the faulty
 //   call.
 

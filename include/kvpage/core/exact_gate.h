@@ -7,15 +7,17 @@
 // fail because the gate said yes.
 //
 // The blocks are divided among shards, each with three counters (kvpage/core/gate_counters.h).
-// An attempt of n succeeds if some value that supply has had covers what was asked before it. Full
-// is decided by loads alone: every `granted`, a fence, then every `supply`; if the sums differ by
-// less than n, then fewer than n blocks were free at the instant between the two sweeps. Only a
-// request that no single shard can serve takes a lock, which guards progress and not safety.
+// An attempt succeeds as far as some value that supply has had covers it and what was asked before
+// it. Full is decided by loads alone: every `granted`, a fence, then every `supply`; if the sums
+// differ by less than n, then fewer than n blocks were free at the instant between the two sweeps.
+// Only a request for all or none that no single shard can serve takes a lock, which guards progress
+// and not safety.
 // docs/design.md, "The exact gate", has the argument, every memory order and what was checked.
 //
 // Thread safety: everything may be called at any time by any group; Init needs the gate to itself.
-// Memory ordering: Take acquires what the releasers of the blocks published before Credit. The
-//   caller of Credit executes FenceAcqRel first, then makes the blocks findable, then credits.
+// Memory ordering: a settlement stands behind F2, so that what a success saw comes before it; the
+//   caller of Credit has executed FenceAcqRel (F0 or F1) since the gate was last asked. Blocks are
+//   carried from owner to owner by their words (block_words.h).
 // Cost: 1 load and 1 fetch-and-add at once, 1 add and a fence per Take in the common case; Full: 3
 //   loads per shard. Credit: 1 add.
 // Failure: kFull is exact (see above); kNeverFits for more than the gate's capacity.
@@ -152,19 +154,17 @@ class ExactGateRef : public GateScanRef<A> {
   }
 
   // Ends grants whose blocks have been claimed. The lane that settles is the one whose attempt
-  // succeeded: its own fence orders what it saw. Sync before the fence puts the other lanes'
-  // earlier operations behind it, Sync after it lets all lanes have what the claiming lanes
-  // acquired. Collective.
+  // succeeded: its own fence orders what it saw, and what all lanes did before they met to ask. The
+  // Sync behind the fence lets all lanes have what the claiming lanes acquired. Collective.
   template <Group G>
   KVPAGE_HOST_DEVICE void Settle(G& g, const Grant& mine) const {
-    g.Sync();
     A::FenceAcqRel();  // F2
     g.Sync();
     if (mine.count > 0) A::AddRelaxed(granted(mine.shard), uint64_t{mine.count});
   }
 
-  // Returns n blocks of a shard. The caller has executed FenceAcqRel (F1) and then made the blocks
-  // findable. Linearization point of a release.
+  // Returns n blocks of a shard. The caller has executed FenceAcqRel (F0 or F1) and then made the
+  // blocks findable. Linearization point of a release.
   KVPAGE_HOST_DEVICE void Credit(uint32_t shard, uint64_t n) const {
     A::AddRelaxed(supply(shard), n);
   }
@@ -250,7 +250,7 @@ class ExactGateRef : public GateScanRef<A> {
   // Ends a hand whose blocks have been claimed. Collective.
   template <Group G>
   KVPAGE_HOST_DEVICE void SettleHand(G& g, const Hand<G>& hand) const {
-    // Each lane settles what several lanes took: what every lane saw goes before every settle.
+    // The parts are one success: what every lane saw goes before every lane's settlement.
     A::FenceAcqRel();
     g.Sync();
     A::FenceAcqRel();  // F2

@@ -5,7 +5,8 @@
 // The words of the exact gate: three counters per shard and one lock, and the single step that
 // everything rests on, the attempt. kvpage/core/exact_gate.h builds the protocol from them.
 //
-//   asked    raised by every attempt, lowered by an attempt that failed
+//   asked    raised by every attempt, lowered by what an attempt asked for in vain, and by what a
+//            gatherer gives back
 //   granted  raised when a success settles
 //   supply   raised by a release
 //

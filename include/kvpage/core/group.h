@@ -4,7 +4,7 @@
 //
 // A Group is a set of threads that run one algorithm together: its lanes. The same source runs as
 // one CPU thread, as a warp, a coalesced group or a thread block on the GPU
-// (kvpage/cuda/groups.cuh), and as an emulated warp in the tests.
+// (kvpage/cuda/warp_groups.cuh, thread_block_group.cuh), and as an emulated warp in the tests.
 //
 // Calls marked * are collective: every lane of the group must make them, in the same order.
 //   rank(), size()       this lane's number, and how many there are
@@ -16,9 +16,8 @@
 //   * Shuffle(T, lane)   the value that `lane` passed; each lane may name another. T: up to 8 bytes
 //   * Publish(u64)       an object p with p[lane]: the value that `lane` published. p[lane] is
 //                        collective over the subgroup only; p dies at the group's next collective
-//   * AddByKey(bool active, u32 key, u32 value, f)   f(key, sum) for the active lanes: once for
-//                        each of a few distinct keys, and for more keys perhaps in several parts
-//   * OrByKey(bool active, u32 key, u64 value, f)    the same with a bitwise or
+//   * OrByKey(bool active, u32 key, u64 value, f)   f(key, bitwise or) for the active lanes: once
+//                        for each of a few distinct keys, and for more keys perhaps in parts
 //   subgroup()           the part of the group that can run apart from the rest (a warp of a
 //                        thread block); subgroup_index() and num_subgroups() tell which
 //   spread()             a number, the same in all lanes, that differs between groups that run at
@@ -97,10 +96,6 @@ class ThreadGroup {
   };
   KVPAGE_HOST_DEVICE Published Publish(uint64_t v) const { return {v}; }
 
-  template <class F>
-  KVPAGE_HOST_DEVICE void AddByKey(bool active, uint32_t key, uint32_t value, F f) const {
-    if (active) f(key, value);
-  }
   template <class F>
   KVPAGE_HOST_DEVICE void OrByKey(bool active, uint32_t key, uint64_t value, F f) const {
     if (active) f(key, value);

@@ -124,6 +124,7 @@ class RowGrants {
 
   KVPAGE_HOST_DEVICE void Settle() {
     if (wanted_ == 0) return;
+    g_.Sync();  // before the fence that publishes what other lanes placed
     if (shard_ == kNone) {
       pool_.gate().SettleHand(g_, hand_);
     } else {

@@ -93,38 +93,19 @@ class WarpCollectives {
   };
   __device__ Published Publish(uint64_t v) const { return Published(self(), v); }
 
-  template <class F>
-  __device__ void AddByKey(bool active, uint32_t key, uint32_t value, F f) const {
-    MergeByKey(
-        active, key, value, [&](uint32_t v) { return AddOver(self().mask(), v); }, f);
-  }
-  template <class F>
-  __device__ void OrByKey(bool active, uint32_t key, uint64_t value, F f) const {
-    MergeByKey(
-        active, key, value, [&](uint64_t v) { return OrOver(self().mask(), v); }, f);
-  }
-
-  __device__ Self subgroup() const { return self(); }
-  __device__ uint32_t subgroup_index() const { return 0; }
-  __device__ uint32_t num_subgroups() const { return 1; }
-
- private:
-  __device__ const Self& self() const { return static_cast<const Self&>(*this); }
-
   // A lane of each distinct key speaks for all its peers; after kMergedKeys keys the rest speak for
   // themselves, because a round per key would then cost more than it saves. All speak at once.
-  static constexpr uint32_t kMergedKeys = 4;
-
-  template <class T, class Merge, class F>
-  __device__ void MergeByKey(bool active, uint32_t key, T value, Merge merge, F f) const {
+  template <class F>
+  __device__ void OrByKey(bool active, uint32_t key, uint64_t value, F f) const {
     uint32_t left = __ballot_sync(self().mask(), active);
     bool speaks = active;
 #pragma unroll 1
     for (uint32_t round = 0; left != 0 && round < kMergedKeys; ++round) {
       const uint32_t speaker = LowestBit(left);
+      // Every lane takes part, also one that is not active.
       const uint32_t its_key = __shfl_sync(self().mask(), key, speaker);
       const bool is_peer = active && key == its_key;
-      const T merged = merge(is_peer ? value : T{0});
+      const uint64_t merged = OrOver(self().mask(), is_peer ? value : 0);
       left &= ~__ballot_sync(self().mask(), is_peer);
       if (is_peer) {
         value = merged;
@@ -134,6 +115,15 @@ class WarpCollectives {
     if (speaks) f(key, value);
     Sync();
   }
+
+  __device__ Self subgroup() const { return self(); }
+  __device__ uint32_t subgroup_index() const { return 0; }
+  __device__ uint32_t num_subgroups() const { return 1; }
+
+ private:
+  static constexpr uint32_t kMergedKeys = 4;
+
+  __device__ const Self& self() const { return static_cast<const Self&>(*this); }
 
   __device__ static uint32_t AddOver(uint32_t mask, uint32_t value) {
 #if __CUDA_ARCH__ >= 800

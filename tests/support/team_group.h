@@ -144,73 +144,10 @@ class TeamGroup {
   }
 
   Team* team_;
-  uint32_t rank_;  // in the subgroup
-};
-Published Publish(uint64_t v) const {
-  uint64_t* values = team_->published(rank_);
-  values[rank_] = v;
-  team_->Meet(rank_, {"Publish", 0, v, true});
-  return Published(values, sub_team_, rank_ % sub_team_->size());
-}
-
-// Which lane of a key acts is not promised, so it differs from key to key here.
-template <class F>
-void OrByKey(bool is_active, uint32_t key, uint64_t value, F f) const {
-  const TeamItem* items = team_->Meet(rank_, {"OrByKey", key, value, is_active});
-  if (!is_active) return;
-  uint64_t merged = 0;
-  uint32_t members = 0;
-  uint32_t before_me = 0;
-  for (uint32_t l = 0; l < size(); ++l) {
-    if (!items[l].is_active || items[l].key != key) continue;
-    merged |= items[l].value;
-    ++members;
-    if (l < rank_) ++before_me;
-  }
-  if (MixBits(key) % members == before_me) f(key, merged);
-}
-
-TeamGroup subgroup() const {
-  return TeamGroup(*sub_team_, *sub_team_, rank_ % sub_team_->size(), 0, spread_ + subgroup_);
-}
-uint32_t subgroup_index() const { return subgroup_; }
-uint32_t num_subgroups() const { return team_->size() / sub_team_->size(); }
-
-private:
-template <class T>
-T Scan(const char* kind, T v, T& total) const {
-  const TeamItem* items = team_->Meet(rank_, {kind, 0, v, true});
-  T before = 0;
-  total = 0;
-  for (uint32_t l = 0; l < size(); ++l) {
-    if (l < rank_) before += static_cast<T>(items[l].value);
-    total += static_cast<T>(items[l].value);
-  }
-  return before;
-}
-
-// Which lane of a key acts is not promised, so it differs from key to key here.
-template <class Merge, class F>
-void ByKey(TeamItem mine, Merge merge, F f) const {
-  const TeamItem* items = team_->Meet(rank_, mine);
-  if (!mine.is_active) return;
-  uint64_t merged = 0;
-  uint32_t members = 0;
-  uint32_t before_me = 0;
-  for (uint32_t l = 0; l < size(); ++l) {
-    if (!items[l].is_active || items[l].key != mine.key) continue;
-    merged = merge(merged, items[l].value);
-    ++members;
-    if (l < rank_) ++before_me;
-  }
-  if (MixBits(mine.key) % members == before_me) f(mine.key, merged);
-}
-
-Team* team_;
-Team* sub_team_;
-uint32_t rank_;
-uint32_t subgroup_;
-uint32_t spread_;
+  Team* sub_team_;
+  uint32_t rank_;
+  uint32_t subgroup_;
+  uint32_t spread_;
 };
 
 }  // namespace kvpage::test

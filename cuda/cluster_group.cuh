@@ -88,7 +88,7 @@ class ClusterGroup {
     return static_cast<T>(Publish(v)[lane]);
   }
 
-  // Valid until the collective after the next: the buffers are used in turn.
+  // Valid until this lane enters its next collective; the buffers are used in turn.
   struct Published {
     uint64_t* lanes;
     __device__ uint64_t operator[](uint32_t lane) const {

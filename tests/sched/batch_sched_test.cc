@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "kvpage/core/append_rows.h"
+#include "kvpage/core/append_step.h"
 #include "kvpage/core/release_rows.h"
 #include "tests/sched/pool_world.h"
 #include "tests/support/sched_warp.h"
@@ -44,7 +45,10 @@ class BatchActor {
   void Run(G& g) {
     if (g.rank() == 0) start_ = world_.history().Begin();
     const ReserveBatch reserve{{rows_, kRows, statuses_.data(), nullptr, failure_}, needs_.data()};
-    AppendRows<SchedAtomics, G>(g, world_.pool(), table_, reserve).Run();
+    if (!AppendStep<SchedAtomics, G>(g, world_.pool(), table_, world_.storage(), reserve).Try()) {
+      g.Sync();
+      AppendRows<SchedAtomics, G>(g, world_.pool(), table_, reserve).Run();
+    }
     g.Sync();
     if (g.rank() == 0) Received();
     g.Sync();

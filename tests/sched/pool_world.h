@@ -47,6 +47,7 @@ class PoolWorld {
     NameWords();
   }
 
+  const BlockPoolStorage& storage() const { return storage_; }
   const Pool& pool() const { return pool_; }
   CounterHistory& history() { return history_; }
 

@@ -67,6 +67,7 @@ class AppendStep {
     const uint32_t num_blocks = static_cast<uint32_t>(total >> kBlocksShift) & kSumMask;
     if (total >> kOthersShift != 0) return false;
     if (slots_.wanted() && !slots_.HasRoom(0, num_slots)) return false;
+    if (num_blocks > table_.storage().num_ids()) return false;
     row.first_slot = static_cast<uint32_t>(before) & kSumMask;
     row.first_block = static_cast<uint32_t>(before >> kBlocksShift) & kSumMask;
 

@@ -218,7 +218,7 @@ class FreeBitsRef {
       if (taken == want) return;
       if (claimed.total > 0) {
         misses = 0;
-      } else if (++misses > 1) {
+      } else if (w.Any(seen.bits != 0) && ++misses > 1) {
         A::Pause(misses - 2);
         // Blocks are known to be there, but others are quicker here.
         if (misses > kMostMisses) at += w.size();
@@ -281,8 +281,8 @@ class FreeBitsRef {
   // free; a line of memory holds 16.
   static constexpr uint32_t kLeavesPerLook = 8;
 
-  // Looks at a leaf that others keep emptying, before the search goes on elsewhere: more than it
-  // takes to clear every summary bit that a look meets, so that alone a group passes nothing over.
+  // Looks at leaves that others keep emptying, before the search goes on elsewhere. Alone a group
+  // passes nothing over: what it sees it gets.
   static constexpr uint32_t kMostMisses = 66;
 
   FreeBitsStorage s_;

@@ -41,7 +41,11 @@ class ReleaseRows {
     }
     rows.CancelUnlessAllOk();
     for (uint32_t i = g_.rank(); i < rows.size(); i += g_.size()) {
-      if (rows.ok(i)) Publish(i, rows.row(i));
+      if (rows.ok(i)) {
+        Publish(i, rows.row(i));
+      } else {
+        needs()[i] = 0;
+      }
     }
     A::FenceAcqRel();  // F0
     g_.Sync();         // before another lane's entries are cleared
@@ -84,9 +88,11 @@ class ReleaseRows {
 
   KVPAGE_HOST_DEVICE void ReleaseEntries(const Rows& rows) const {
     const auto span = [&](uint32_t place) {
-      if (!rows.ok(place)) return EntrySpan{};
+      // Not by its status, which another subgroup may change meanwhile.
+      const uint32_t count = needs()[place];
+      if (count == 0) return EntrySpan{};
       const uint32_t row = rows.row(place);
-      return EntrySpan{row, table_.storage().held_blocks[row], needs()[place]};
+      return EntrySpan{row, table_.storage().held_blocks[row], count};
     };
     const auto load = [&](uint32_t row, uint32_t entry) { return table_.Entry(row, entry); };
     ForEachTile(g_, rows.size(), span,

@@ -68,7 +68,7 @@ class TeamGroup {
   }
   template <class T>
   T Min(T v) const {
-    const TeamItem* items = team_->Meet(rank_, {"Min", 0, v, true});
+    const TeamItem* items = team_->Meet(rank_, {"Min", 0, static_cast<uint64_t>(v), true});
     for (uint32_t l = 0; l < size(); ++l) v = std::min(v, static_cast<T>(items[l].value));
     return v;
   }
@@ -133,7 +133,7 @@ class TeamGroup {
  private:
   template <class T>
   T Scan(const char* kind, T v, T& total) const {
-    const TeamItem* items = team_->Meet(rank_, {kind, 0, v, true});
+    const TeamItem* items = team_->Meet(rank_, {kind, 0, static_cast<uint64_t>(v), true});
     T before = 0;
     total = 0;
     for (uint32_t l = 0; l < size(); ++l) {

@@ -2,7 +2,8 @@
 //
 // kvpage/core/macros.h
 //
-// The one macro that lets the same source be compiled for CPU threads and for CUDA kernels.
+// What lets the same source be compiled for CPU threads and for CUDA kernels, and keeps a slow way
+// out of the registers of the short one that calls it.
 
 #ifndef KVPAGE_CORE_MACROS_H_
 #define KVPAGE_CORE_MACROS_H_

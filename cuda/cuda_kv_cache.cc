@@ -43,6 +43,30 @@ class CudaKvCache final : public KvCache {
   absl::Status DoFork(StreamRef stream, const ForkBatch& batch) override {
     return CudaStatus(LaunchFork(stream.get(), pool(), table(), batch), "Fork");
   }
+  absl::Status DoBeginDraft(StreamRef stream, const BeginDraftBatch& batch) override {
+    return CudaStatus(LaunchBeginDraft(stream.get(), pool(), table(), batch), "BeginDraft");
+  }
+  absl::Status DoCommitDraft(StreamRef stream, const CommitDraftBatch& batch) override {
+    return CudaStatus(LaunchCommitDraft(stream.get(), pool(), table(), batch), "CommitDraft");
+  }
+  absl::Status DoAbortDraft(StreamRef stream, const AbortDraftBatch& batch) override {
+    return CudaStatus(LaunchAbortDraft(stream.get(), pool(), table(), batch), "AbortDraft");
+  }
+  absl::Status DoCompactDraft(StreamRef stream, const CompactDraftBatch& batch) override {
+    return CudaStatus(LaunchCompactDraft(stream.get(), pool(), table(), batch), "CompactDraft");
+  }
+  absl::Status DoMoveTokens(StreamRef stream, const TokenMove* moves, int32_t num_rows,
+                            const KvTensor& tensor) override {
+    return CudaStatus(LaunchMoveTokens(stream.get(), moves, static_cast<uint32_t>(num_rows),
+                                       table().max_draft_tokens, table().block_tokens, tensor),
+                      "MoveTokens");
+  }
+  absl::Status DoSignal(StreamRef stream, uint64_t epoch, uint64_t* epoch_word) override {
+    return CudaStatus(LaunchSignal(stream.get(), pool(), epoch, epoch_word), "Signal");
+  }
+  absl::Status DoPoll(StreamRef stream) override {
+    return CudaStatus(LaunchPoll(stream.get(), pool()), "Poll");
+  }
   absl::Status DoShare(StreamRef stream, const BlockListBatch& batch) override {
     return CudaStatus(LaunchShare(stream.get(), pool(), batch), "Share");
   }

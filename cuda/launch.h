@@ -14,6 +14,7 @@
 #include "kvpage/core/audit_report.h"
 #include "kvpage/core/batch.h"
 #include "kvpage/core/block_pool_storage.h"
+#include "kvpage/core/draft_batch.h"
 #include "kvpage/core/kv_tensor.h"
 #include "kvpage/core/page_table_storage.h"
 
@@ -33,6 +34,20 @@ cudaError_t LaunchClose(cudaStream_t stream, const BlockPoolStorage& pool,
 cudaError_t LaunchFork(cudaStream_t stream, const BlockPoolStorage& pool,
                        const PageTableStorage& table, const ForkBatch& batch);
 
+cudaError_t LaunchBeginDraft(cudaStream_t stream, const BlockPoolStorage& pool,
+                             const PageTableStorage& table, const BeginDraftBatch& batch);
+cudaError_t LaunchCommitDraft(cudaStream_t stream, const BlockPoolStorage& pool,
+                              const PageTableStorage& table, const CommitDraftBatch& batch);
+cudaError_t LaunchAbortDraft(cudaStream_t stream, const BlockPoolStorage& pool,
+                             const PageTableStorage& table, const AbortDraftBatch& batch);
+cudaError_t LaunchCompactDraft(cudaStream_t stream, const BlockPoolStorage& pool,
+                               const PageTableStorage& table, const CompactDraftBatch& batch);
+
+// Completes *epoch_word, which goes on by one, or, if it is null, `epoch`.
+cudaError_t LaunchSignal(cudaStream_t stream, const BlockPoolStorage& pool, uint64_t epoch,
+                         uint64_t* epoch_word);
+cudaError_t LaunchPoll(cudaStream_t stream, const BlockPoolStorage& pool);
+
 cudaError_t LaunchShare(cudaStream_t stream, const BlockPoolStorage& pool,
                         const BlockListBatch& list);
 cudaError_t LaunchRelease(cudaStream_t stream, const BlockPoolStorage& pool,
@@ -40,6 +55,9 @@ cudaError_t LaunchRelease(cudaStream_t stream, const BlockPoolStorage& pool,
 
 cudaError_t LaunchCopyBlocks(cudaStream_t stream, const BlockCopy* copies, int32_t num_copies,
                              const KvTensor& tensor);
+
+cudaError_t LaunchMoveTokens(cudaStream_t stream, const TokenMove* moves, uint32_t num_rows,
+                             uint32_t moves_per_row, uint32_t block_tokens, const KvTensor& tensor);
 
 cudaError_t LaunchAudit(cudaStream_t stream, const BlockPoolStorage& pool,
                         const PageTableStorage& table, AuditReport* report, uint32_t* workspace);

@@ -3,13 +3,13 @@
 // The batch operations on rows: one thread block, or one cluster of them, runs the algorithm of
 // kvpage/core as a group.
 
-#include <type_traits>
-
 #include "cuda/cluster_group.cuh"
 #include "cuda/launch.h"
 #include "cuda/launch_kernel.cuh"
 #include "kvpage/core/append_rows.h"
-#include "kvpage/core/append_step.h"
+#include "kvpage/core/begin_draft.h"
+#include "kvpage/core/commit_draft.h"
+#include "kvpage/core/compact_draft.h"
 #include "kvpage/core/fork_rows.h"
 #include "kvpage/core/release_rows.h"
 #include "kvpage/cuda/kvpage.cuh"
@@ -17,14 +17,15 @@
 namespace kvpage {
 namespace {
 
-// The short way of Append and Reserve; other operations have none.
+// The short way of operations that have one.
 template <template <class, class> class Operation, class G, class Batch>
 __device__ bool TryStep(G& group, const BlockPoolStorage& pool_storage,
                         const PageTableStorage& table_storage, const Batch& batch) {
-  if constexpr (std::is_same_v<Operation<CudaAtomics, G>, AppendRows<CudaAtomics, G>>) {
+  if constexpr (requires { typename Operation<CudaAtomics, G>::Step; }) {
+    using Step = typename Operation<CudaAtomics, G>::Step;
     const CudaBlockPoolRef pool(pool_storage);
     const CudaPageTableRef table(table_storage);
-    return AppendStep<CudaAtomics, G>(group, pool, table, pool_storage, batch).Try();
+    return Step(group, pool, table, pool_storage, batch).Try();
   } else {
     return false;
   }
@@ -114,6 +115,28 @@ cudaError_t LaunchTruncate(cudaStream_t stream, const BlockPoolStorage& pool,
 cudaError_t LaunchClose(cudaStream_t stream, const BlockPoolStorage& pool,
                         const PageTableStorage& table, const CloseBatch& batch) {
   return Launch<ReleaseRows>(stream, pool, table, batch, batch.batch.num_rows * kBlocksPerRow);
+}
+
+cudaError_t LaunchBeginDraft(cudaStream_t stream, const BlockPoolStorage& pool,
+                             const PageTableStorage& table, const BeginDraftBatch& batch) {
+  return Launch<BeginDraft>(stream, pool, table, batch, batch.batch.num_rows);
+}
+
+cudaError_t LaunchCommitDraft(cudaStream_t stream, const BlockPoolStorage& pool,
+                              const PageTableStorage& table, const CommitDraftBatch& batch) {
+  return Launch<CommitDraft>(stream, pool, table, batch, batch.batch.num_rows);
+}
+
+cudaError_t LaunchAbortDraft(cudaStream_t stream, const BlockPoolStorage& pool,
+                             const PageTableStorage& table, const AbortDraftBatch& batch) {
+  return Launch<CommitDraft>(stream, pool, table,
+                             CommitDraftBatch{.batch = batch.batch, .fence = batch.fence},
+                             batch.batch.num_rows);
+}
+
+cudaError_t LaunchCompactDraft(cudaStream_t stream, const BlockPoolStorage& pool,
+                               const PageTableStorage& table, const CompactDraftBatch& batch) {
+  return Launch<CompactDraft>(stream, pool, table, batch, batch.batch.num_rows);
 }
 
 cudaError_t LaunchFork(cudaStream_t stream, const BlockPoolStorage& pool,

@@ -11,10 +11,14 @@
 
 #include "kvpage/core/append_rows.h"
 #include "kvpage/core/audit.h"
+#include "kvpage/core/begin_draft.h"
 #include "kvpage/core/block_lists.h"
+#include "kvpage/core/commit_draft.h"
+#include "kvpage/core/compact_draft.h"
 #include "kvpage/core/copy_blocks.h"
 #include "kvpage/core/cpu_atomics.h"
 #include "kvpage/core/fork_rows.h"
+#include "kvpage/core/move_tokens.h"
 #include "kvpage/core/release_rows.h"
 #include "kvpage/core/state_hash.h"
 #include "kvpage/kv_cache.h"
@@ -54,6 +58,27 @@ class CpuKvCache final : public KvCache {
   absl::Status DoFork(StreamRef, const ForkBatch& batch) override {
     return RunRows<ForkRows>(batch);
   }
+  absl::Status DoBeginDraft(StreamRef, const BeginDraftBatch& batch) override {
+    return RunRows<kvpage::BeginDraft>(batch);
+  }
+  absl::Status DoCommitDraft(StreamRef, const CommitDraftBatch& batch) override {
+    return RunRows<kvpage::CommitDraft>(batch);
+  }
+  absl::Status DoAbortDraft(StreamRef, const AbortDraftBatch& batch) override {
+    return RunRows<kvpage::CommitDraft>(batch);
+  }
+  absl::Status DoCompactDraft(StreamRef, const CompactDraftBatch& batch) override {
+    return RunRows<kvpage::CompactDraft>(batch);
+  }
+  absl::Status DoSignal(StreamRef, uint64_t epoch, uint64_t* epoch_word) override {
+    pool_ref_.pending().Complete(epoch_word == nullptr ? epoch : (*epoch_word)++);
+    return absl::OkStatus();
+  }
+  absl::Status DoPoll(StreamRef) override {
+    ThreadGroup thread;
+    pool_ref_.Drain(thread);
+    return absl::OkStatus();
+  }
   absl::Status DoShare(StreamRef, const BlockListBatch& batch) override {
     ThreadGroup thread;
     BlockLists<CpuAtomics, ThreadGroup>(thread, pool_ref_, batch).Share();
@@ -75,6 +100,22 @@ class CpuKvCache final : public KvCache {
         CopyBlock<uint32_t>(tensor, copies[i], 0, 1);
       } else {
         CopyBlock<uint8_t>(tensor, copies[i], 0, 1);
+      }
+    }
+    return absl::OkStatus();
+  }
+
+  absl::Status DoMoveTokens(StreamRef, const TokenMove* moves, int32_t num_rows,
+                            const KvTensor& tensor) override {
+    const uint32_t per_row = table().max_draft_tokens;
+    const int64_t unit = CopyUnitBytes(tensor);
+    for (int32_t i = 0; i < num_rows; ++i, moves += per_row) {
+      if (unit == 16) {
+        MoveTokensOfRow<Bytes16>(tensor, table().block_tokens, moves, per_row, 0, 1);
+      } else if (unit >= 4) {
+        MoveTokensOfRow<uint32_t>(tensor, table().block_tokens, moves, per_row, 0, 1);
+      } else {
+        MoveTokensOfRow<uint8_t>(tensor, table().block_tokens, moves, per_row, 0, 1);
       }
     }
     return absl::OkStatus();

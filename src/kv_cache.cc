@@ -26,6 +26,24 @@ absl::Status CheckRows(const RowBatch& batch, uint32_t max_sequences, bool has_a
       "a batch with rows needs rows, statuses and an argument for each row");
 }
 
+absl::Status CheckFence(const Fence& fence, const BlockPoolStorage& pool) {
+  return Check((fence.epoch == 0 && fence.epoch_word == nullptr) || pool.pending.num_sets > 0,
+               "a fence needs a pool with pending sets");
+}
+
+// Of a batch on drafts.
+absl::Status CheckDrafts(const RowBatch& batch, const PageTableStorage& table, bool has_arguments) {
+  absl::Status status =
+      Check(table.max_draft_tokens > 0, "drafts need options with max_draft_tokens above 0");
+  status.Update(CheckRows(batch, table.max_sequences, has_arguments));
+  return status;
+}
+
+absl::Status CheckSlots(const int64_t* slots, int64_t slot_capacity) {
+  return Check(slot_capacity >= 0 && (slots != nullptr || slot_capacity == 0),
+               "slot_capacity needs slots");
+}
+
 absl::Status CheckList(const BlockListBatch& list) {
   return Check(
       list.num_ids == 0 || (list.num_ids > 0 && list.ids != nullptr && list.statuses != nullptr),
@@ -43,14 +61,17 @@ BlockPoolOptions KvCacheOptions::pool() const {
   return {.num_blocks = num_blocks,
           .blocks_per_shard = blocks_per_shard,
           .block_words = block_words,
-          .gate_words = gate_words};
+          .gate_words = gate_words,
+          .pending_sets = pending_sets};
 }
 
 PageTableOptions KvCacheOptions::table() const {
   return {.max_sequences = max_sequences,
           .max_blocks_per_sequence = max_blocks_per_sequence,
           .block_tokens = block_tokens,
-          .sequence_words = sequence_words};
+          .sequence_words = sequence_words,
+          .max_draft_tokens = max_draft_tokens,
+          .max_draft_branches = max_draft_branches};
 }
 
 KvCache::~KvCache() = default;
@@ -70,10 +91,8 @@ absl::Status KvCache::Reserve(StreamRef stream, const ReserveBatch& batch) {
 
 absl::Status KvCache::Append(StreamRef stream, const AppendBatch& batch) {
   absl::Status status = CheckRows(batch.batch, table().max_sequences, batch.tokens != nullptr);
-  if (status.ok()) {
-    status = Check(batch.slot_capacity >= 0 && (batch.slots != nullptr || batch.slot_capacity == 0),
-                   "slot_capacity needs slots");
-  }
+  status.Update(CheckSlots(batch.slots, batch.slot_capacity));
+  status.Update(CheckFence(batch.fence, pool()));
   if (!status.ok()) return status;
   if (batch.batch.num_rows == 0 && batch.slot_capacity == 0) return status;
   return DoAppend(stream, batch);
@@ -81,12 +100,14 @@ absl::Status KvCache::Append(StreamRef stream, const AppendBatch& batch) {
 
 absl::Status KvCache::Truncate(StreamRef stream, const TruncateBatch& batch) {
   absl::Status status = CheckRows(batch.batch, table().max_sequences, batch.tokens != nullptr);
+  status.Update(CheckFence(batch.fence, pool()));
   if (!status.ok() || batch.batch.num_rows == 0) return status;
   return DoTruncate(stream, batch);
 }
 
 absl::Status KvCache::Close(StreamRef stream, const CloseBatch& batch) {
   absl::Status status = CheckRows(batch.batch, table().max_sequences, true);
+  status.Update(CheckFence(batch.fence, pool()));
   if (!status.ok() || batch.batch.num_rows == 0) return status;
   return DoClose(stream, batch);
 }
@@ -98,6 +119,64 @@ absl::Status KvCache::Fork(StreamRef stream, const ForkBatch& batch) {
   return DoFork(stream, batch);
 }
 
+absl::Status KvCache::BeginDraft(StreamRef stream, const BeginDraftBatch& batch) {
+  absl::Status status = CheckDrafts(batch.batch, table(), batch.tokens != nullptr);
+  status.Update(CheckSlots(batch.slots, batch.slot_capacity));
+  if (!status.ok()) return status;
+  if (batch.batch.num_rows == 0 && batch.slot_capacity == 0) return status;
+  return DoBeginDraft(stream, batch);
+}
+
+absl::Status KvCache::CommitDraft(StreamRef stream, const CommitDraftBatch& batch) {
+  absl::Status status = CheckDrafts(batch.batch, table(), batch.tokens != nullptr);
+  status.Update(CheckFence(batch.fence, pool()));
+  if (!status.ok() || batch.batch.num_rows == 0) return status;
+  return DoCommitDraft(stream, batch);
+}
+
+absl::Status KvCache::AbortDraft(StreamRef stream, const AbortDraftBatch& batch) {
+  absl::Status status = CheckDrafts(batch.batch, table(), true);
+  status.Update(CheckFence(batch.fence, pool()));
+  if (!status.ok() || batch.batch.num_rows == 0) return status;
+  return DoAbortDraft(stream, batch);
+}
+
+absl::Status KvCache::CompactDraft(StreamRef stream, const CompactDraftBatch& batch) {
+  absl::Status status =
+      CheckDrafts(batch.batch, table(),
+                  batch.tokens != nullptr && batch.leaves != nullptr && batch.moves != nullptr);
+  if (!status.ok() || batch.batch.num_rows == 0) return status;
+  return DoCompactDraft(stream, batch);
+}
+
+absl::Status KvCache::MoveTokens(StreamRef stream, const TokenMove* moves, int32_t num_rows,
+                                 absl::Span<const KvTensor> tensors) {
+  absl::Status status = Check(num_rows >= 0 && (moves != nullptr || num_rows == 0),
+                              "a move list with entries needs moves");
+  for (const KvTensor& tensor : tensors) status.Update(CheckTensor(tensor));
+  if (num_rows == 0 || table().max_draft_tokens == 0) return status;
+  for (const KvTensor& tensor : tensors) {
+    if (status.ok()) status = DoMoveTokens(stream, moves, num_rows, tensor);
+  }
+  return status;
+}
+
+absl::Status KvCache::Signal(StreamRef stream, uint64_t epoch) {
+  absl::Status status = CheckFence({.epoch = 1}, pool());
+  status.Update(Check(epoch > 0 && epoch < ~uint64_t{0}, "epochs are numbered upwards from 1"));
+  if (!status.ok()) return status;
+  return DoSignal(stream, epoch, nullptr);
+}
+
+absl::Status KvCache::SignalNext(StreamRef stream, uint64_t* epoch_word) {
+  absl::Status status = CheckFence({.epoch = 1}, pool());
+  status.Update(Check(epoch_word != nullptr, "SignalNext needs a word with the epoch"));
+  if (!status.ok()) return status;
+  return DoSignal(stream, 0, epoch_word);
+}
+
+absl::Status KvCache::Poll(StreamRef stream) { return DoPoll(stream); }
+
 absl::Status KvCache::Share(StreamRef stream, const BlockListBatch& batch) {
   absl::Status status = CheckList(batch);
   if (!status.ok() || batch.num_ids == 0) return status;
@@ -106,6 +185,7 @@ absl::Status KvCache::Share(StreamRef stream, const BlockListBatch& batch) {
 
 absl::Status KvCache::Release(StreamRef stream, const BlockListBatch& batch) {
   absl::Status status = CheckList(batch);
+  status.Update(CheckFence(batch.fence, pool()));
   if (!status.ok() || batch.num_ids == 0) return status;
   return DoRelease(stream, batch);
 }

@@ -15,15 +15,14 @@ absl::Status CheckPool(const BlockPoolOptions& options) {
   if (BlockPoolStorage::IsValid(options)) return absl::OkStatus();
   return absl::InvalidArgumentError(
       "kvpage: a pool needs 1 to 2^30 blocks, in at most 64 shards of a power of two of at least "
-      "64 "
-      "blocks");
+      "64 blocks, and at most 16 pending sets");
 }
 
 absl::Status CheckTable(const PageTableOptions& options) {
   if (PageTableStorage::IsValid(options)) return absl::OkStatus();
   return absl::InvalidArgumentError(
       "kvpage: a page table needs 1 to 2^24 rows, at least 1 block per row and 1 token per block, "
-      "and rows of less than 2^31 tokens");
+      "rows of less than 2^31 tokens, and drafts of less than 2^16 tokens on 1 to 8 branches");
 }
 
 }  // namespace

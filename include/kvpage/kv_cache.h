@@ -3,9 +3,9 @@
 // kvpage/kv_cache.h
 //
 // A KvCache owns a block pool and a page table and changes them in batches: reserve, append,
-// truncate, fork, close. One interface; CreateCpuKvCache makes one that runs on the calling thread,
-// CreateCudaKvCache (kvpage/cuda/cuda_kv_cache.h) one that runs on a GPU. Equal operations in the
-// same order give equal block ids on both.
+// truncate, fork, close, and the same for speculative drafts. One interface; CreateCpuKvCache makes
+// one that runs on the calling thread, CreateCudaKvCache (kvpage/cuda/cuda_kv_cache.h) one that
+// runs on a GPU. Equal operations in the same order give equal block ids on both.
 //
 // kvpage keeps ids and tables; the KV tensor itself belongs to the caller and has num_blocks + 1
 // blocks (block 0 is the null block).
@@ -35,6 +35,7 @@
 #ifndef KVPAGE_KV_CACHE_H_
 #define KVPAGE_KV_CACHE_H_
 
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -46,6 +47,7 @@
 #include "kvpage/core/audit_report.h"
 #include "kvpage/core/batch.h"
 #include "kvpage/core/block_pool_storage.h"
+#include "kvpage/core/draft_batch.h"
 #include "kvpage/core/kv_tensor.h"
 #include "kvpage/core/page_table_storage.h"
 #include "kvpage/export.h"
@@ -65,6 +67,10 @@ struct KvCacheOptions {
   Placement block_words = Placement::kContiguous;
   Placement gate_words = Placement::kInterleaved;
   Placement sequence_words = Placement::kContiguous;
+
+  uint32_t pending_sets = 4;        // see BlockPoolOptions
+  uint32_t max_draft_tokens = 0;    // of one branch of a draft, or of a tree; 0: no drafts
+  uint32_t max_draft_branches = 1;  // of a row, at most kMaxDraftBranches
 
   // Where the state lies: caller's memory of at least RequiredBytes(), aligned to
   // Carver::kAlignment; else memory of the resource; else the backend's own.
@@ -98,6 +104,34 @@ class KVPAGE_EXPORT KvCache {
   absl::Status Share(StreamRef stream, const BlockListBatch& batch);
   absl::Status Release(StreamRef stream, const BlockListBatch& batch);
 
+  // Drafts: kvpage/core/draft_batch.h says what each does. InvalidArgument if the options allow
+  // none.
+  absl::Status BeginDraft(StreamRef stream, const BeginDraftBatch& batch);
+  absl::Status CommitDraft(StreamRef stream, const CommitDraftBatch& batch);
+  absl::Status AbortDraft(StreamRef stream, const AbortDraftBatch& batch);
+  absl::Status CompactDraft(StreamRef stream, const CompactDraftBatch& batch);
+
+  // Carries the moves of CompactDraft out in each of the caller's tensors, num_rows times
+  // max_draft_tokens of them. Run it before the rows are committed.
+  absl::Status MoveTokens(StreamRef stream, const TokenMove* moves, int32_t num_rows,
+                          absl::Span<const KvTensor> tensors);
+
+  // Fences. An epoch is a step, or anything else that may still read blocks when a later operation
+  // lets them go: take a number, launch the work, pass it to operations as their fence, and signal
+  // it behind the work. Epochs form a timeline: completing one completes all before it; so one that
+  // is signalled late, or out of order, makes blocks free late, never early.
+  //
+  // NextEpoch only counts; numbers of the caller's own that rise will do as well. Any thread.
+  uint64_t NextEpoch() { return next_epoch_.fetch_add(1, std::memory_order_relaxed); }
+  // Completes the epoch when the stream gets there.
+  absl::Status Signal(StreamRef stream, uint64_t epoch);
+  // Completes the epoch that lies in *epoch_word, memory of the backend, and adds one to it: for a
+  // captured graph, whose every replay is an epoch.
+  absl::Status SignalNext(StreamRef stream, uint64_t* epoch_word);
+  // Makes the blocks of completed epochs free. Operations that want blocks do it themselves; a
+  // server that has nothing to launch polls.
+  absl::Status Poll(StreamRef stream);
+
   // Carries a copy list out in each of the caller's tensors. Run it before the new tokens are
   // written and before the next operation on the cache: until then the sources are intact.
   absl::Status CopyBlocks(StreamRef stream, const BlockCopy* copies, int32_t num_copies,
@@ -130,6 +164,15 @@ class KVPAGE_EXPORT KvCache {
   virtual absl::Status DoTruncate(StreamRef stream, const TruncateBatch& batch) = 0;
   virtual absl::Status DoClose(StreamRef stream, const CloseBatch& batch) = 0;
   virtual absl::Status DoFork(StreamRef stream, const ForkBatch& batch) = 0;
+  virtual absl::Status DoBeginDraft(StreamRef stream, const BeginDraftBatch& batch) = 0;
+  virtual absl::Status DoCommitDraft(StreamRef stream, const CommitDraftBatch& batch) = 0;
+  virtual absl::Status DoAbortDraft(StreamRef stream, const AbortDraftBatch& batch) = 0;
+  virtual absl::Status DoCompactDraft(StreamRef stream, const CompactDraftBatch& batch) = 0;
+  virtual absl::Status DoMoveTokens(StreamRef stream, const TokenMove* moves, int32_t num_rows,
+                                    const KvTensor& tensor) = 0;
+  // Completes *epoch_word, which goes on by one, or, if it is null, `epoch`.
+  virtual absl::Status DoSignal(StreamRef stream, uint64_t epoch, uint64_t* epoch_word) = 0;
+  virtual absl::Status DoPoll(StreamRef stream) = 0;
   virtual absl::Status DoShare(StreamRef stream, const BlockListBatch& batch) = 0;
   virtual absl::Status DoRelease(StreamRef stream, const BlockListBatch& batch) = 0;
   virtual absl::Status DoCopyBlocks(StreamRef stream, const BlockCopy* copies, int32_t num_copies,
@@ -141,6 +184,7 @@ class KVPAGE_EXPORT KvCache {
 
   CacheState state_;
   MemoryResource& memory_resource_;
+  std::atomic<uint64_t> next_epoch_{1};
 };
 
 // Creates a cache whose operations run on the calling thread. InvalidArgument for options that

@@ -38,12 +38,14 @@ TYPED_TEST_P(Close, RaisesTheGeneration) {
   CacheDriver d = this->Make();
   for (uint32_t generation = 0; generation < 3; ++generation) {
     d.Append({0}, {1});
-    EXPECT_EQ(d.Sequence(0).generation, generation);
+    EXPECT_EQ(d.Sequence(0).generation, 2 * generation);
+    d.Truncate({0}, {1});  // takes nothing away
+    EXPECT_EQ(d.Sequence(0).generation, 2 * generation);
     d.Truncate({0}, {0});
-    EXPECT_EQ(d.Sequence(0).generation, generation);
+    EXPECT_EQ(d.Sequence(0).generation, 2 * generation + 1);
     d.Close({0});
   }
-  EXPECT_EQ(d.Sequence(0).generation, 3u);
+  EXPECT_EQ(d.Sequence(0).generation, 6u);
 }
 
 TYPED_TEST_P(Close, ReleasesReservedBlocksAsWell) {

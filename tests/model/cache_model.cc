@@ -123,6 +123,7 @@ RowResults CacheModel::Grow(const Rows& rows, const Tokens& tokens, const RowSet
       results.copies[i] = {tail, ids[0], static_cast<int32_t>(row.kv_len % block_tokens)};
       replaced.push_back(tail);
       tail = ids[0];
+      ++row.generation;
       ids.erase(ids.begin());
     }
     row.blocks.insert(row.blocks.end(), ids.begin(), ids.end());
@@ -174,6 +175,7 @@ Statuses CacheModel::Truncate(const Rows& rows, const Tokens& tokens, const RowS
   for (size_t i = 0; i < rows.size(); ++i) {
     if (statuses[i] != kOk) continue;
     Row& row = rows_[static_cast<size_t>(rows[i])];
+    row.generation += tokens[i] < row.kv_len;
     row.kv_len = std::min(row.kv_len, tokens[i]);
     while (row.blocks.size() > BlocksFor(tokens[i], options_.block_tokens)) {
       Drop(row.blocks.back());

@@ -12,7 +12,6 @@
 #include <vector>
 
 #include "kvpage/core/append_rows.h"
-#include "kvpage/core/append_step.h"
 #include "kvpage/core/release_rows.h"
 #include "tests/sched/pool_world.h"
 #include "tests/support/sched_warp.h"
@@ -45,7 +44,9 @@ class BatchActor {
   void Run(G& g) {
     if (g.rank() == 0) start_ = world_.history().Begin();
     const ReserveBatch reserve{{rows_, kRows, statuses_.data(), nullptr, failure_}, needs_.data()};
-    if (!AppendStep<SchedAtomics, G>(g, world_.pool(), table_, world_.storage(), reserve).Try()) {
+    if (!typename AppendRows<SchedAtomics, G>::Step(g, world_.pool(), table_, world_.storage(),
+                                                    reserve)
+             .Try()) {
       g.Sync();
       AppendRows<SchedAtomics, G>(g, world_.pool(), table_, reserve).Run();
     }

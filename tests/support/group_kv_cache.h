@@ -18,11 +18,14 @@
 #include "absl/status/status.h"
 
 #include "kvpage/core/append_rows.h"
-#include "kvpage/core/append_step.h"
 #include "kvpage/core/audit.h"
+#include "kvpage/core/begin_draft.h"
 #include "kvpage/core/block_lists.h"
+#include "kvpage/core/commit_draft.h"
+#include "kvpage/core/compact_draft.h"
 #include "kvpage/core/copy_blocks.h"
 #include "kvpage/core/fork_rows.h"
+#include "kvpage/core/move_tokens.h"
 #include "kvpage/core/release_rows.h"
 #include "kvpage/core/state_hash.h"
 #include "kvpage/kv_cache.h"
@@ -56,17 +59,22 @@ class GroupKvCache final : public KvCache {
   }
 
   // The short way if it applies, as on a GPU.
-  template <class Batch>
-  absl::Status RunAppend(const Batch& batch) {
+  template <template <class, class> class Operation, class Batch>
+  absl::Status RunGrow(const Batch& batch) {
     return runner_.Run([&]<class G>(G& group) {
-      if (AppendStep<A, G>(group, pool_ref_, table_ref_, pool(), batch).Try()) return;
+      using Step = typename Operation<A, G>::Step;
+      if (Step(group, pool_ref_, table_ref_, pool(), batch).Try()) return;
       group.Sync();
-      AppendRows<A, G>(group, pool_ref_, table_ref_, batch).Run();
+      Operation<A, G>(group, pool_ref_, table_ref_, batch).Run();
     });
   }
 
-  absl::Status DoReserve(StreamRef, const ReserveBatch& batch) override { return RunAppend(batch); }
-  absl::Status DoAppend(StreamRef, const AppendBatch& batch) override { return RunAppend(batch); }
+  absl::Status DoReserve(StreamRef, const ReserveBatch& batch) override {
+    return RunGrow<AppendRows>(batch);
+  }
+  absl::Status DoAppend(StreamRef, const AppendBatch& batch) override {
+    return RunGrow<AppendRows>(batch);
+  }
   absl::Status DoTruncate(StreamRef, const TruncateBatch& batch) override {
     return RunRows<ReleaseRows>(batch);
   }
@@ -75,6 +83,25 @@ class GroupKvCache final : public KvCache {
   }
   absl::Status DoFork(StreamRef, const ForkBatch& batch) override {
     return RunRows<ForkRows>(batch);
+  }
+  absl::Status DoBeginDraft(StreamRef, const BeginDraftBatch& batch) override {
+    return RunGrow<kvpage::BeginDraft>(batch);
+  }
+  absl::Status DoCommitDraft(StreamRef, const CommitDraftBatch& batch) override {
+    return RunRows<kvpage::CommitDraft>(batch);
+  }
+  absl::Status DoAbortDraft(StreamRef, const AbortDraftBatch& batch) override {
+    return RunRows<kvpage::CommitDraft>(batch);
+  }
+  absl::Status DoCompactDraft(StreamRef, const CompactDraftBatch& batch) override {
+    return RunRows<kvpage::CompactDraft>(batch);
+  }
+  absl::Status DoSignal(StreamRef, uint64_t epoch, uint64_t* epoch_word) override {
+    pool_ref_.pending().Complete(epoch_word == nullptr ? epoch : (*epoch_word)++);
+    return absl::OkStatus();
+  }
+  absl::Status DoPoll(StreamRef) override {
+    return runner_.Run([&]<class G>(G& group) { pool_ref_.Drain(group); });
   }
   absl::Status DoShare(StreamRef, const BlockListBatch& batch) override {
     return runner_.Run(
@@ -96,6 +123,21 @@ class GroupKvCache final : public KvCache {
           CopyBlock<uint16_t>(tensor, copies[i], worker, 2);
         } else {
           CopyBlock<uint8_t>(tensor, copies[i], worker, 2);
+        }
+      }
+    }
+    return absl::OkStatus();
+  }
+
+  absl::Status DoMoveTokens(StreamRef, const TokenMove* moves, int32_t num_rows,
+                            const KvTensor& tensor) override {
+    const uint32_t per_row = table().max_draft_tokens;
+    for (int32_t i = 0; i < num_rows; ++i, moves += per_row) {
+      for (uint64_t worker : {1, 0}) {
+        if (CopyUnitBytes(tensor) >= 2) {
+          MoveTokensOfRow<uint16_t>(tensor, table().block_tokens, moves, per_row, worker, 2);
+        } else {
+          MoveTokensOfRow<uint8_t>(tensor, table().block_tokens, moves, per_row, worker, 2);
         }
       }
     }

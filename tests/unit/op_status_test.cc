@@ -12,10 +12,10 @@ namespace {
 
 TEST(OpStatus, EachHasANameOfItsOwn) {
   std::set<std::string> names;
-  for (uint8_t i = 0; i <= static_cast<uint8_t>(OpStatus::kCancelled); ++i) {
+  for (uint8_t i = 0; i <= static_cast<uint8_t>(OpStatus::kRetryAfterFence); ++i) {
     names.insert(OpStatusName(static_cast<OpStatus>(i)));
   }
-  EXPECT_EQ(names.size(), 10u);
+  EXPECT_EQ(names.size(), 11u);
   EXPECT_EQ(names.count("Unknown"), 0u);
   EXPECT_STREQ(OpStatusName(OpStatus::kDoubleFree), "DoubleFree");
   EXPECT_STREQ(OpStatusName(static_cast<OpStatus>(200)), "Unknown");
@@ -34,6 +34,7 @@ TEST(OpStatus, TheNumbersAreFixed) {
   EXPECT_EQ(static_cast<int>(OpStatus::kClosed), 7);
   EXPECT_EQ(static_cast<int>(OpStatus::kWrongState), 8);
   EXPECT_EQ(static_cast<int>(OpStatus::kCancelled), 9);
+  EXPECT_EQ(static_cast<int>(OpStatus::kRetryAfterFence), 10);
 }
 
 }  // namespace

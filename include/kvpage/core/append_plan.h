@@ -2,8 +2,8 @@
 //
 // kvpage/core/append_plan.h
 //
-// What Append and Reserve have to know of a row, how they find it out, and the publication of a row
-// whose entries are in place. kvpage/core/append_rows.h has the operations.
+// The plan (grow_row.h) of Append and Reserve: blocks behind those that the row has, and, for
+// Append, the longer length, and a block that replaces a shared partial tail.
 
 #ifndef KVPAGE_CORE_APPEND_PLAN_H_
 #define KVPAGE_CORE_APPEND_PLAN_H_
@@ -11,37 +11,36 @@
 #include <cstdint>
 
 #include "kvpage/core/block_pool_ref.h"
+#include "kvpage/core/grow_row.h"
 #include "kvpage/core/row_batch.h"
 
 namespace kvpage {
 
-struct AppendRow {
-  OpStatus status = OpStatus::kInvalid;
-  bool in_table = false;  // `row` is one of the table's
-  uint32_t row = 0;
-  uint32_t tokens = 0;
-  SequenceState state;
-  uint32_t held = 0;
-  uint32_t need = 0;          // blocks, one of them perhaps
-  bool replaces = false;      //   to replace the shared tail
-  BlockId next = kNullBlock;  // the block that the next token goes to, if the row has it
-  uint32_t first_block = 0;   // number of its first new block in the batch
-  uint64_t first_slot = 0;    // number of its first slot in the batch
-};
-
 template <Atomics A, Group G>
 class AppendPlan {
  public:
-  // `appends`: the batch is to Append, not to Reserve.
   KVPAGE_HOST_DEVICE AppendPlan(const BlockPoolRef<A>& pool, const PageTableRef<A>& table,
-                                const AppendBatch& batch, bool appends)
-      : pool_(pool), table_(table), batch_(batch), appends_(appends) {}
+                                const AppendBatch& batch)
+      : pool_(pool), table_(table), batch_(batch), appends_(true) {}
 
-  KVPAGE_HOST_DEVICE bool appends() const { return appends_; }
+  KVPAGE_HOST_DEVICE AppendPlan(const BlockPoolRef<A>& pool, const PageTableRef<A>& table,
+                                const ReserveBatch& batch)
+      : pool_(pool),
+        table_(table),
+        batch_{.batch = batch.batch, .tokens = batch.tokens},
+        appends_(false) {}
 
-  // Looks up place i, and what it needs if it is the first mention of its row.
-  KVPAGE_HOST_DEVICE AppendRow Look(const RowBatchRun<A, G>& rows, uint32_t i) const {
-    AppendRow row;
+  KVPAGE_HOST_DEVICE const RowBatch& batch() const { return batch_.batch; }
+  KVPAGE_HOST_DEVICE const Fence& fence() const { return batch_.fence; }
+  KVPAGE_HOST_DEVICE int64_t* slots() const { return batch_.slots; }
+  KVPAGE_HOST_DEVICE int64_t slot_capacity() const { return batch_.slot_capacity; }
+  KVPAGE_HOST_DEVICE void ClearCopies(const RowBatchRun<A, G>& rows) const {
+    rows.ClearCopies(batch_.copies, 1);
+  }
+
+  // What the row needs if place i is its first mention.
+  KVPAGE_HOST_DEVICE GrowRow Look(const RowBatchRun<A, G>& rows, uint32_t i) const {
+    GrowRow row;
     const int32_t number = batch_.batch.rows[i];
     const int32_t tokens = batch_.tokens[i];
     row.row = static_cast<uint32_t>(number);
@@ -54,7 +53,9 @@ class AppendPlan {
     const uint32_t kv_len = static_cast<uint32_t>(row.state.kv_len);
     const uint32_t blocks = CeilDiv32((appends_ ? kv_len : 0) + row.tokens, block_tokens);
     row.status = OpStatus::kOk;
-    if (blocks > table_.row_blocks()) {
+    if (row.state.drafting) {
+      row.status = OpStatus::kWrongState;
+    } else if (blocks > table_.row_blocks()) {
       row.status = OpStatus::kTableFull;
     } else if (blocks > pool_.num_blocks()) {
       row.status = OpStatus::kNeverFits;
@@ -69,8 +70,63 @@ class AppendPlan {
     }
     return row;
   }
+
+  KVPAGE_HOST_DEVICE void Again(const RowBatchRun<A, G>& rows, uint32_t i, GrowRow& row) const {
+    row.tokens = batch_.tokens[i] < 0 ? 0 : static_cast<uint32_t>(batch_.tokens[i]);
+    if (row.status == OpStatus::kOk) LookUp(row, rows.row(i), row.need);
+  }
+
+  KVPAGE_HOST_DEVICE void Place(GrowRow& row, uint32_t i, uint32_t k, BlockId id) const {
+    uint32_t index = row.held + k;
+    if (row.replaces) {
+      --index;
+      if (k == 0) {
+        const uint32_t kv_len = static_cast<uint32_t>(row.state.kv_len);
+        index = kv_len / table_.block_tokens();
+        batch_.copies[i] = {row.next, id, static_cast<int32_t>(kv_len % table_.block_tokens())};
+        row.next = id;
+      }
+    }
+    if (row.next == kNullBlock) row.next = id;
+    table_.SetEntry(row.row, index, id);
+  }
+
+  KVPAGE_HOST_DEVICE BlockId Replaced(const GrowRow& row, uint32_t i) const {
+    return row.replaces ? batch_.copies[i].src : kNullBlock;
+  }
+
+  KVPAGE_HOST_DEVICE void Publish(const GrowRow& row, bool is_fenced) const {
+    const uint32_t added = row.replaces ? row.need - 1 : row.need;
+    if (added > 0) table_.storage().held_blocks[row.row] = row.held + added;
+    SequenceState state = row.state;
+    if (appends_) state.kv_len += static_cast<int32_t>(row.tokens);
+    state.generation += row.replaces;
+    state.open = true;
+    table_.Publish(row.row, state, is_fenced);
+  }
+
+  template <class F>
+  KVPAGE_HOST_DEVICE void ForEachSlot(const GrowRow& row, F f) const {
+    const uint32_t block_tokens = table_.block_tokens();
+    uint32_t index = static_cast<uint32_t>(row.state.kv_len) / block_tokens;
+    uint32_t offset = static_cast<uint32_t>(row.state.kv_len) % block_tokens;
+    BlockId block = row.next;
+    for (uint32_t j = 0; j < row.tokens; ++j, ++offset) {
+      if (offset == block_tokens) {
+        offset = 0;
+        block = table_.Entry(row.row, ++index);
+      }
+      f(j, int64_t{block} * block_tokens + offset);
+    }
+  }
+  KVPAGE_HOST_DEVICE int64_t SlotOf(const GrowRow& row, uint32_t j) const {
+    return table_.SlotIn(
+        row.row, static_cast<uint32_t>(table_.OwnSequence(row.row).kv_len) - row.tokens + j);
+  }
+
+ private:
   // `added`: entries that may have been placed behind those it holds.
-  KVPAGE_HOST_DEVICE void LookUp(AppendRow& row, uint32_t number, uint32_t added) const {
+  KVPAGE_HOST_DEVICE void LookUp(GrowRow& row, uint32_t number, uint32_t added) const {
     row.row = number;
     row.state = table_.OwnSequence(number);
     row.held = table_.storage().held_blocks[number];
@@ -79,22 +135,7 @@ class AppendPlan {
       row.next = table_.Entry(number, index);
     }
   }
-  // Publishes the row's new length. `is_fenced`: this lane has executed FenceAcqRel since all its
-  // entries were written.
-  KVPAGE_HOST_DEVICE void Publish(const AppendRow& row, bool is_fenced) const {
-    const uint32_t added = row.replaces ? row.need - 1 : row.need;
-    if (added > 0) table_.storage().held_blocks[row.row] = row.held + added;
-    SequenceState state = row.state;
-    if (appends_) state.kv_len += static_cast<int32_t>(row.tokens);
-    state.open = true;
-    if (is_fenced) {
-      table_.PublishBehindFence(row.row, state);
-    } else {
-      table_.Publish(row.row, state);
-    }
-  }
 
- private:
   const BlockPoolRef<A>& pool_;
   const PageTableRef<A>& table_;
   const AppendBatch batch_;  // no reference into an object that this is a part of

@@ -32,6 +32,7 @@ class Audit {
     if (worker == 0) {
       *report_ = AuditReport{};
       report_->num_blocks = pool_.num_blocks();
+      report_->counted_pending_blocks = pool_.pending().NumPending();
     }
     for (uint64_t i = worker; i < pool_.num_blocks(); i += num_workers) outside_[i] = 0;
   }
@@ -39,6 +40,7 @@ class Audit {
   // Counts the entries that name each block, and checks the rows.
   KVPAGE_HOST_DEVICE void Count(uint64_t worker, uint64_t num_workers) const {
     uint64_t open_rows = 0;
+    uint64_t open_drafts = 0;
     uint64_t row_errors = 0;
     for (uint64_t r = worker; r < table_.max_sequences(); r += num_workers) {
       const uint32_t row = static_cast<uint32_t>(r);
@@ -46,7 +48,9 @@ class Audit {
       const uint32_t held = table_.storage().held_blocks[row];
       const uint64_t needed = CeilDiv(static_cast<uint64_t>(state.kv_len), table_.block_tokens());
       open_rows += state.open;
-      row_errors += held > table_.row_blocks() || needed > held || (!state.open && held > 0) ||
+      open_drafts += state.drafting;
+      row_errors += held > table_.row_blocks() || needed > held ||
+                    (!state.open && (held > 0 || state.drafting)) ||
                     A::LoadRelaxed(&table_.storage().claims[row]) != PageTableRef<A>::kUnclaimed;
     }
     uint64_t entries = 0;
@@ -67,7 +71,21 @@ class Audit {
       ++entries;
       A::AddRelaxed(&outside_[id - 1], 1u);
     }
+    const uint64_t num_private = uint64_t{table_.max_sequences()} * table_.draft_row_blocks();
+    for (uint64_t i = worker; i < num_private; i += num_workers) {
+      const BlockId id = A::LoadRelaxed(&table_.storage().draft_entries[i]);
+      if (id == kNullBlock) continue;
+      const uint32_t row = static_cast<uint32_t>(i / table_.draft_row_blocks());
+      if (!table_.Sequence(row).drafting || !pool_.IsBlock(id) ||
+          pool_.words().State(id).references != 1) {
+        ++row_errors;
+        continue;
+      }
+      ++entries;
+      A::AddRelaxed(&outside_[id - 1], 1u);
+    }
     Add(&report_->open_rows, open_rows);
+    Add(&report_->open_drafts, open_drafts);
     Add(&report_->row_errors, row_errors);
     Add(&report_->table_references, entries);
   }
@@ -75,7 +93,7 @@ class Audit {
   // Holds bits, words, counts and gate against each other.
   KVPAGE_HOST_DEVICE void Check(uint64_t worker, uint64_t num_workers) const {
     const FreeBitsRef<A>& bits = pool_.bits();
-    uint64_t free = 0, owned = 0, references = 0, outside = 0;
+    uint64_t free = 0, owned = 0, pending = 0, references = 0, outside = 0;
     uint64_t block_errors = 0, summary_errors = 0, reference_errors = 0;
     for (uint64_t i = worker; i < pool_.num_blocks(); i += num_workers) {
       const BlockId id = static_cast<BlockId>(i + 1);
@@ -84,7 +102,9 @@ class Audit {
       const int64_t entries = outside_[i];
       free += is_free;
       owned += state.owned();
-      block_errors += is_free == state.owned() || state.references < 0;
+      const bool is_pending = pool_.pending().WaitsFor(id, block_errors) != 0;
+      pending += is_pending;
+      block_errors += is_free + state.owned() + is_pending != 1 || state.references < 0;
       summary_errors += is_free && !bits.IsSummarized(bits.LeafOf(id));
       if (state.references > 0) references += static_cast<uint64_t>(state.references);
       reference_errors += entries > state.references;
@@ -103,6 +123,7 @@ class Audit {
     }
     Add(&report_->free_blocks, free);
     Add(&report_->owned_blocks, owned);
+    Add(&report_->pending_blocks, pending);
     Add(&report_->references, references);
     Add(&report_->outside_blocks, outside);
     Add(&report_->block_errors, block_errors);

@@ -24,6 +24,14 @@
 
 namespace kvpage {
 
+// The epoch under which an operation lets blocks go: those whose last reference it takes are
+// pending, and become free once the epoch has completed (KvCache::Signal). Epochs are numbered
+// upwards from 1; an epoch that has completed, or none, makes them free at once.
+struct Fence {
+  uint64_t epoch = 0;                    // 0: none
+  const uint64_t* epoch_word = nullptr;  // if given, the epoch lies there: read when it runs
+};
+
 enum class FailureMode : uint8_t {
   kPerRow,      // a row that fails changes nothing, the others go on
   kWholeBatch,  // all or none: rows that were fine themselves are kCancelled; if blocks are short,
@@ -60,6 +68,8 @@ struct AppendBatch {
   // nothing for the rows beyond the count. If it is not given, a row that needs a copy is
   // kWrongState.
   BlockCopy* copies = nullptr;
+
+  Fence fence = {};  // for tails that are replaced
 };
 
 // Length down to `tokens`, if it is above; blocks wholly beyond `tokens` are released, reserved
@@ -67,13 +77,15 @@ struct AppendBatch {
 struct TruncateBatch {
   RowBatch batch;
   const int32_t* tokens = nullptr;  // [num_rows]
+  Fence fence = {};
 };
 
-// Releases all blocks of the rows and closes them. kClosed for a closed row. kDoubleFree (here and
-// for Truncate): somebody had released a block of the row, which is shortened or closed all the
-// same.
+// Releases all blocks of the rows, those of an open draft as well, and closes them. kClosed for a
+// closed row. kDoubleFree (here and for Truncate): somebody had released a block of the row, which
+// is shortened or closed all the same.
 struct CloseBatch {
   RowBatch batch;
+  Fence fence = {};
 };
 
 // Opens each row as a child that begins with the first `tokens` tokens of its parent: full blocks
@@ -97,6 +109,7 @@ struct BlockListBatch {
   const uint32_t* generations = nullptr;  // optional [num_ids]
   const int32_t* count = nullptr;         // if given, the first *count ids are meant
   FailureMode failure = FailureMode::kWholeBatch;
+  Fence fence = {};  // Release only
 };
 
 }  // namespace kvpage

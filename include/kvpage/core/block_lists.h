@@ -103,11 +103,12 @@ class BlockLists {
       CancelGoodOnes();
       return StatusOf(failure);
     }
+    const uint32_t set = pool_.pending().ChooseSet(g_, list_.fence);
     A::FenceAcqRel();  // F0
     g_.Sync();         // nobody changes a word before all have been checked
 
     auto w = g_.subgroup();
-    FreedBlocks<A, decltype(w)> freed(pool_.gate(), pool_.bits(), w);
+    FreedBlocks<A, decltype(w)> freed(pool_.gate(), pool_.bits(), pool_.pending(), set, w);
     for (uint32_t base = 0; base < size_; base += g_.size()) {
       const uint32_t i = base + g_.rank();
       const BlockId id = i < size_ ? list_.ids[i] : kNullBlock;

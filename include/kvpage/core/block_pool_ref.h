@@ -24,8 +24,8 @@
 // Cost: TryAllocate: 2 loads, 1 fetch-and-add, 1 add and 1 fence per group, 1 fetch-and per leaf
 //   word of 64 blocks, 1 fetch-and-add per block. Release: see block_words.h, then 1 fetch-or and 1
 //   add per leaf word. Make a group once and use it for many calls.
-// Failure: kFull and kNeverFits are exact and change nothing. Misuse is answered at the faulty
-//   call.
+// Failure: kFull, kRetryAfterFence (kFull, but enough with the blocks that are pending) and
+//   kNeverFits are exact and change nothing. Misuse is answered at the faulty call.
 
 #ifndef KVPAGE_CORE_BLOCK_POOL_REF_H_
 #define KVPAGE_CORE_BLOCK_POOL_REF_H_
@@ -46,6 +46,7 @@ class BlockPoolRef {
       : gate_(storage.gate),
         bits_(storage.bits),
         words_(storage.words),
+        pending_(storage.pending),
         num_blocks_(storage.bits.num_blocks),
         leaf_shift_(storage.bits.shard_shift - 6) {}
 
@@ -55,6 +56,7 @@ class BlockPoolRef {
   // pool may be used when all have.
   KVPAGE_HOST_DEVICE void Init(uint64_t worker, uint64_t num_workers) const {
     bits_.Init(worker, num_workers);
+    pending_.Init(worker, num_workers);
     for (uint64_t i = worker; i < num_blocks_; i += num_workers) {
       words_.Init(static_cast<BlockId>(i + 1));
     }
@@ -64,11 +66,11 @@ class BlockPoolRef {
   }
 
   // Takes n blocks for the whole group, all or none, and writes their ids to ids[0 .. n), where
-  // every lane can read them. kOk, kFull or kNeverFits, the same in every lane.
+  // every lane can read them. kOk, kFull, kRetryAfterFence or kNeverFits, the same in every lane.
   template <Group G>
   KVPAGE_HOST_DEVICE OpStatus TryAllocate(G& g, uint32_t n, BlockId* ids) const {
     const Search search = SearchFor(g);
-    return gate_.Take(g, n, search.home, [&](auto w, uint32_t shard, uint32_t count, uint32_t at) {
+    const auto claim = [&](auto w, uint32_t shard, uint32_t count, uint32_t at) {
       bits_.Claim(w, shard, count, search.start, bits_.Look(w, shard, search.start),
                   [&](auto& lanes, uint32_t position, const ClaimedBlocks& claimed) {
                     BlockId* const mine = ids + at + position;
@@ -76,7 +78,12 @@ class BlockPoolRef {
                     claimed.ForEach(lanes, [&](uint32_t item, BlockId id) { mine[item] = id; });
                     claimed.ForEach(lanes, [&](uint32_t, BlockId id) { words_.Own(id); });
                   });
-    });
+    };
+    const OpStatus status = gate_.Take(g, n, search.home, claim);
+    if (status != OpStatus::kFull || pending_.num_sets() == 0) return status;
+    const int64_t bound = gate_.ScanShards(g, 0, 0).bound;
+    const OpStatus why = pending_.FullOrRetry(n, bound > 0 ? static_cast<uint64_t>(bound) : 0);
+    return static_cast<OpStatus>(g.Shuffle(static_cast<uint32_t>(why), 0));
   }
 
   // Takes one block for each lane, for itself: lanes are served in the order of their rank as far
@@ -140,6 +147,14 @@ class BlockPoolRef {
   KVPAGE_HOST_DEVICE const ExactGateRef<A>& gate() const { return gate_; }
   KVPAGE_HOST_DEVICE const FreeBitsRef<A>& bits() const { return bits_; }
   KVPAGE_HOST_DEVICE const BlockWordsRef<A>& words() const { return words_; }
+  KVPAGE_HOST_DEVICE const PendingBlocksRef<A>& pending() const { return pending_; }
+
+  // Makes the pending blocks of completed epochs free. Batch operations that want blocks begin with
+  // it. Collective.
+  template <Group G>
+  KVPAGE_HOST_DEVICE void Drain(G& g) const {
+    pending_.Drain(g, gate_, bits_);
+  }
 
  private:
   using Seen = typename FreeBitsRef<A>::Seen;
@@ -241,6 +256,7 @@ class BlockPoolRef {
   ExactGateRef<A> gate_;
   FreeBitsRef<A> bits_;
   BlockWordsRef<A> words_;
+  PendingBlocksRef<A> pending_;
   uint32_t num_blocks_;
   uint32_t leaf_shift_;
 };

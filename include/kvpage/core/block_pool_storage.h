@@ -18,6 +18,7 @@
 #include "kvpage/core/exact_gate.h"
 #include "kvpage/core/free_bits.h"
 #include "kvpage/core/layout.h"
+#include "kvpage/core/pending_blocks.h"
 
 namespace kvpage {
 
@@ -30,18 +31,24 @@ struct BlockPoolOptions {
 
   Placement block_words = Placement::kContiguous;
   Placement gate_words = Placement::kInterleaved;
+
+  // Sets of blocks that wait for a fence, at most 16: as many epochs in flight are told apart, more
+  // share a set. 0: blocks cannot be released under a fence.
+  uint32_t pending_sets = 4;
 };
 
 struct BlockPoolStorage {
   GateStorage gate;
   FreeBitsStorage bits;
   BlockWordsStorage words;
+  PendingStorage pending;
 
   uint32_t num_blocks() const { return bits.num_blocks; }
 
   // Whether a pool can be made from the options.
   static constexpr bool IsValid(const BlockPoolOptions& options) {
     if (options.num_blocks == 0 || options.num_blocks > kMaxBlocks) return false;
+    if (options.pending_sets > kMaxPendingSets) return false;
     const uint64_t per_shard = options.blocks_per_shard;
     if (per_shard == 0) return true;
     return per_shard >= 64 && (per_shard & (per_shard - 1)) == 0 && per_shard <= kMaxBlocks &&
@@ -62,6 +69,11 @@ struct BlockPoolStorage {
     s.bits.summaries = carver.Take<uint64_t>(s.bits.num_summaries());
     s.bits.leaves = carver.Take<uint64_t>(s.bits.num_leaves());
     s.words.words = carver.Take<uint32_t>(s.words.layout.size());
+    s.pending.num_sets = options.pending_sets;
+    s.pending.bits = s.bits;
+    s.pending.words = carver.Take<uint64_t>(PendingStorage::NumWords(options.pending_sets));
+    s.pending.bits.summaries = carver.Take<uint64_t>(options.pending_sets * s.bits.num_summaries());
+    s.pending.bits.leaves = carver.Take<uint64_t>(options.pending_sets * s.bits.num_leaves());
     return s;
   }
 

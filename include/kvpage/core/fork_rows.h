@@ -29,7 +29,7 @@ class ForkRows {
 
   KVPAGE_HOST_DEVICE void Run() {
     Rows rows(g_, table_, batch_.batch);
-    rows.ClearCopies(batch_.copies);
+    rows.ClearCopies(batch_.copies, 1);
     g_.Sync();  // before IsFirst
     for (uint32_t i = g_.rank(); i < rows.size(); i += g_.size()) {
       const bool is_valid = rows.IsRow(i) && rows.IsFirst(i);
@@ -41,6 +41,7 @@ class ForkRows {
     g_.Sync();
     rows.CancelUnlessAllOk();
     const uint64_t tails = NumberTails(rows);
+    if (tails > 0) pool_.Drain(g_);
     g_.Sync();
     RowGrants<A, G> grants(g_, pool_, rows, table_.storage(), tails);
     grants.Reserve();

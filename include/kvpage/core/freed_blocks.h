@@ -2,8 +2,8 @@
 //
 // kvpage/core/freed_blocks.h
 //
-// Collects blocks whose last reference is gone and makes them free: bits first, then credit, merged
-// per leaf word over the lanes and over neighbouring ids of one lane.
+// Collects blocks whose last reference is gone and makes them free, or pending under a fence: bits
+// first, then credit, merged per leaf word over the lanes and over neighbouring ids of one lane.
 //
 // Thread safety: one object per group; the pool may be in use by anybody.
 // Memory ordering: a block's word carries it to its next owner (block_words.h), not its bit. The
@@ -18,31 +18,39 @@
 
 #include "kvpage/core/exact_gate.h"
 #include "kvpage/core/free_bits.h"
+#include "kvpage/core/pending_blocks.h"
 
 namespace kvpage {
 
 template <Atomics A, Group W>
 class FreedBlocks {
  public:
-  KVPAGE_HOST_DEVICE FreedBlocks(const ExactGateRef<A>& gate, const FreeBitsRef<A>& bits, W& group)
-      : gate_(gate), bits_(bits), w_(group) {}
+  // `set`: of pending blocks, where the blocks go to; kNoSet: they are free at once.
+  KVPAGE_HOST_DEVICE FreedBlocks(const ExactGateRef<A>& gate, const FreeBitsRef<A>& bits,
+                                 const PendingBlocksRef<A>& pending, uint32_t set, W& group)
+      : gate_(gate), bits_(bits), pending_blocks_(pending), set_(set), w_(group) {}
 
   // This lane's next freed block, if it has one. Collective.
   KVPAGE_HOST_DEVICE void Add(bool freed, BlockId id) {
     const uint32_t leaf = freed ? bits_.LeafOf(id) : 0;
-    if (w_.Any(freed && pending_ != 0 && leaf != leaf_)) Flush();
+    if (w_.Any(freed && collected_ != 0 && leaf != leaf_)) Flush();
     if (!freed) return;
     leaf_ = leaf;
-    pending_ |= bits_.BitOf(id);
+    collected_ |= bits_.BitOf(id);
   }
 
   // Makes everything added so far free. Collective; must be called before the object dies.
   KVPAGE_HOST_DEVICE void Flush() {
-    if (!w_.Any(pending_ != 0)) return;
+    if (!w_.Any(collected_ != 0)) return;
     w_.Sync();         // before the fence: a lane credits what other lanes dropped
     A::FenceAcqRel();  // F1
-    MakeFree(gate_, bits_, w_, leaf_, pending_);
-    pending_ = 0;
+    if (set_ == PendingBlocksRef<A>::kNoSet) {
+      MakeFree(gate_, bits_, w_, leaf_, collected_);
+    } else {
+      w_.OrByKey(collected_ != 0, leaf_, collected_,
+                 [&](uint32_t leaf, uint64_t blocks) { pending_blocks_.Put(set_, leaf, blocks); });
+    }
+    collected_ = 0;
   }
 
   // Makes each lane's blocks `my_blocks` of a leaf free, if it has any. Collective.
@@ -57,9 +65,11 @@ class FreedBlocks {
  private:
   const ExactGateRef<A>& gate_;
   const FreeBitsRef<A>& bits_;
+  const PendingBlocksRef<A>& pending_blocks_;
+  const uint32_t set_;
   W& w_;
   uint32_t leaf_ = 0;
-  uint64_t pending_ = 0;
+  uint64_t collected_ = 0;
 };
 
 }  // namespace kvpage

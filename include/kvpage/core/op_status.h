@@ -17,15 +17,16 @@ namespace kvpage {
 // at CloseBatch.
 enum class OpStatus : uint8_t {
   kOk = 0,
-  kFull,        // at some instant during the call fewer blocks were free than asked for
-  kNeverFits,   // more blocks than the pool holds in all: waiting cannot help
-  kTableFull,   // longer than the row of the page table
-  kInvalid,     // an argument is out of range, or a row stands twice in one batch
-  kDoubleFree,  // a reference is given back that nobody holds
-  kStale,       // the handle's block has been released since
-  kClosed,      // the row is closed
-  kWrongState,  // the row is open where a closed one is needed
-  kCancelled,   // whole-batch failure: this row was fine, another was not
+  kFull,             // at some instant during the call fewer blocks were free than asked for
+  kNeverFits,        // more blocks than the pool holds in all: waiting cannot help
+  kTableFull,        // longer than the row of the page table
+  kInvalid,          // an argument is out of range, or a row stands twice in one batch
+  kDoubleFree,       // a reference is given back that nobody holds
+  kStale,            // the handle's block has been released since
+  kClosed,           // the row is closed
+  kWrongState,       // the row is open where a closed one is needed
+  kCancelled,        // whole-batch failure: this row was fine, another was not
+  kRetryAfterFence,  // like kFull, but enough once the pending blocks have become free
 };
 
 // The constant's name without its k, as a string that lives for ever.
@@ -51,6 +52,8 @@ constexpr const char* OpStatusName(OpStatus status) {
       return "WrongState";
     case OpStatus::kCancelled:
       return "Cancelled";
+    case OpStatus::kRetryAfterFence:
+      return "RetryAfterFence";
   }
   return "Unknown";
 }

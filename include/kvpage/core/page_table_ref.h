@@ -31,19 +31,31 @@ namespace kvpage {
 // A row's sequence word, taken apart: the one word whose release store publishes a change.
 struct SequenceState {
   int32_t kv_len = 0;       // tokens with a slot
-  uint32_t generation = 0;  // 24 bits; + 1 each time the row is closed
+  uint32_t generation = 0;  // 24 bits; + 1 each time that entries are taken out of the row
   bool open = false;
+  bool drafting = false;  // a draft is open
 
   static KVPAGE_HOST_DEVICE SequenceState Parse(uint64_t word) {
     return {static_cast<int32_t>(word & 0x7fffffff),
-            static_cast<uint32_t>(word >> 32) & kGenerationMask, (word >> 63) != 0};
+            static_cast<uint32_t>(word >> 32) & kGenerationMask, (word >> 63) != 0,
+            (word & kDraftingBit) != 0};
   }
   KVPAGE_HOST_DEVICE uint64_t Word() const {
     return static_cast<uint64_t>(kv_len) | uint64_t{generation & kGenerationMask} << 32 |
-           uint64_t{open} << 63;
+           (drafting ? kDraftingBit : 0) | uint64_t{open} << 63;
   }
 
   static constexpr uint32_t kGenerationMask = (1u << 24) - 1;
+  static constexpr uint64_t kDraftingBit = uint64_t{1} << 62;
+};
+
+// What an open draft was asked for: `tokens` on each of `branches`.
+struct DraftShape {
+  uint32_t tokens = 0;
+  uint32_t branches = 0;
+
+  static KVPAGE_HOST_DEVICE DraftShape Parse(uint32_t word) { return {word & 0xffff, word >> 16}; }
+  KVPAGE_HOST_DEVICE uint32_t Word() const { return branches << 16 | tokens; }
 };
 
 template <Atomics A>
@@ -57,6 +69,9 @@ class PageTableRef {
   KVPAGE_HOST_DEVICE uint32_t block_tokens() const { return s_.block_tokens; }
   KVPAGE_HOST_DEVICE uint32_t max_sequences() const { return s_.max_sequences; }
   KVPAGE_HOST_DEVICE uint32_t row_blocks() const { return s_.max_blocks_per_sequence; }
+  KVPAGE_HOST_DEVICE uint32_t draft_row_blocks() const {
+    return s_.max_draft_branches * s_.draft_branch_blocks;
+  }
 
   // Makes every row closed and empty. Worker `worker` of `num_workers` does its part.
   KVPAGE_HOST_DEVICE void Init(uint64_t worker, uint64_t num_workers) const {
@@ -69,17 +84,33 @@ class PageTableRef {
     for (uint64_t i = worker; i < entries; i += num_workers) {
       A::StoreRelaxed(&s_.entries[i], kNullBlock);
     }
+    const uint64_t num_private = uint64_t{s_.max_sequences} * draft_row_blocks();
+    for (uint64_t i = worker; i < num_private; i += num_workers) {
+      A::StoreRelaxed(&s_.draft_entries[i], kNullBlock);
+    }
   }
 
   KVPAGE_HOST_DEVICE SequenceState Sequence(uint32_t row) const {
     return SequenceState::Parse(A::LoadAcquire(SequenceWord(row)));
   }
-  KVPAGE_HOST_DEVICE void Publish(uint32_t row, const SequenceState& state) const {
-    A::StoreRelease(SequenceWord(row), state.Word());
+  // `is_fenced`: the caller has executed FenceAcqRel since all entries were written.
+  KVPAGE_HOST_DEVICE void Publish(uint32_t row, const SequenceState& state,
+                                  bool is_fenced = false) const {
+    if (is_fenced) {
+      A::StoreRelaxed(SequenceWord(row), state.Word());
+    } else {
+      A::StoreRelease(SequenceWord(row), state.Word());
+    }
   }
-  // The same; the caller has executed FenceAcqRel since all entries were written.
-  KVPAGE_HOST_DEVICE void PublishBehindFence(uint32_t row, const SequenceState& state) const {
-    A::StoreRelaxed(SequenceWord(row), state.Word());
+  // Ends the row's draft for the caller, if one is open; the word before. Of callers that race
+  // exactly one finds it open.
+  KVPAGE_HOST_DEVICE SequenceState TakeDraft(uint32_t row) const {
+    return SequenceState::Parse(
+        A::FetchAndRelaxed(SequenceWord(row), ~SequenceState::kDraftingBit));
+  }
+  // Undoes it.
+  KVPAGE_HOST_DEVICE void GiveBackDraft(uint32_t row) const {
+    A::OrRelease(SequenceWord(row), SequenceState::kDraftingBit);
   }
   // The row's word for its only writer, who needs no order to read it.
   KVPAGE_HOST_DEVICE SequenceState OwnSequence(uint32_t row) const {
@@ -91,6 +122,16 @@ class PageTableRef {
   }
   KVPAGE_HOST_DEVICE void SetEntry(uint32_t row, uint32_t index, BlockId id) const {
     A::StoreRelaxed(EntryWord(row, index), id);
+  }
+
+  // Block number `index` of a draft's branch, counted from the one that the draft begins in; the
+  // null block where the row's own block serves.
+  KVPAGE_HOST_DEVICE BlockId DraftEntry(uint32_t row, uint32_t branch, uint32_t index) const {
+    return A::LoadRelaxed(DraftEntryWord(row, branch, index));
+  }
+  KVPAGE_HOST_DEVICE void SetDraftEntry(uint32_t row, uint32_t branch, uint32_t index,
+                                        BlockId id) const {
+    A::StoreRelaxed(DraftEntryWord(row, branch, index), id);
   }
 
   // Where the KV of the row's token number `position` lies: block * block_tokens + offset in the
@@ -107,12 +148,36 @@ class PageTableRef {
            (position - index * s_.block_tokens);
   }
 
+  // Block number `index` of a row of length `kv_len` with a draft open, as one of its branches sees
+  // it. REQUIRES: index < row_blocks(), branch below that of the options.
+  KVPAGE_HOST_DEVICE BlockId BlockWithDraft(uint32_t row, uint32_t branch, uint32_t kv_len,
+                                            uint32_t index) const {
+    const uint32_t first = kv_len / s_.block_tokens;
+    if (index >= first && index - first < s_.draft_branch_blocks) {
+      const BlockId id = DraftEntry(row, branch, index - first);
+      if (id != kNullBlock) return id;
+    }
+    return Entry(row, index);
+  }
+  // Where a draft token lies, by its position.
+  KVPAGE_HOST_DEVICE int64_t DraftSlot(uint32_t row, uint32_t branch, uint32_t kv_len,
+                                       uint32_t position) const {
+    const uint32_t index = position / s_.block_tokens;
+    return int64_t{BlockWithDraft(row, branch, kv_len, index)} * s_.block_tokens +
+           (position - index * s_.block_tokens);
+  }
+
  private:
   KVPAGE_HOST_DEVICE uint64_t* SequenceWord(uint32_t row) const {
     return &s_.sequence_words[s_.sequence_layout.Index(row)];
   }
   KVPAGE_HOST_DEVICE BlockId* EntryWord(uint32_t row, uint32_t index) const {
     return &s_.entries[uint64_t{row} * s_.max_blocks_per_sequence + index];
+  }
+  KVPAGE_HOST_DEVICE BlockId* DraftEntryWord(uint32_t row, uint32_t branch, uint32_t index) const {
+    return &s_.draft_entries[(uint64_t{row} * s_.max_draft_branches + branch) *
+                                 s_.draft_branch_blocks +
+                             index];
   }
 
   PageTableStorage s_;

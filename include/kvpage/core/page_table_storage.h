@@ -23,13 +23,23 @@ struct PageTableOptions {
   uint32_t max_blocks_per_sequence = 0;  // entries of a row
   uint32_t block_tokens = 16;            // token slots of a block
   Placement sequence_words = Placement::kContiguous;
+
+  uint32_t max_draft_tokens = 0;    // of one branch of a draft, or of a tree; 0: no drafts
+  uint32_t max_draft_branches = 1;  // of a row, at most kMaxDraftBranches
 };
+
+inline constexpr uint32_t kMaxDraftBranches = 8;
 
 struct PageTableStorage {
   BlockId* entries = nullptr;          // [max_sequences][max_blocks_per_sequence], null-filled
   uint64_t* sequence_words = nullptr;  // [sequence_layout.size()]
   WordLayout sequence_layout;
   uint32_t* held_blocks = nullptr;  // [max_sequences], entries in use, capacity included
+
+  // Drafts: the private blocks of each row, branch by branch, null where the row's own serve or
+  // none is open; and what was asked for (DraftShape), if one is open.
+  BlockId* draft_entries = nullptr;  // [max_sequences][max_draft_branches][draft_branch_blocks]
+  uint32_t* draft_shapes = nullptr;  // [max_sequences]
 
   // Scratch of the batch operation under way, indexed by row (claims) or by place in the batch.
   uint32_t* claims = nullptr;         // [max_sequences]
@@ -41,6 +51,9 @@ struct PageTableStorage {
   uint32_t max_sequences = 0;
   uint32_t max_blocks_per_sequence = 0;
   uint32_t block_tokens = 0;
+  uint32_t max_draft_tokens = 0;
+  uint32_t max_draft_branches = 0;
+  uint32_t draft_branch_blocks = 0;
 
   // Enough for a step of every row, and for a long prompt in a small table.
   KVPAGE_HOST_DEVICE uint32_t num_ids() const {
@@ -51,7 +64,8 @@ struct PageTableStorage {
   // kMaxSequenceTokens.
   static constexpr bool IsValid(const PageTableOptions& o) {
     return o.max_sequences > 0 && o.max_sequences <= (1u << 24) && o.max_blocks_per_sequence > 0 &&
-           o.block_tokens > 0 &&
+           o.block_tokens > 0 && o.max_draft_tokens < (1u << 16) && o.max_draft_branches > 0 &&
+           o.max_draft_branches <= kMaxDraftBranches &&
            uint64_t{o.max_blocks_per_sequence} * o.block_tokens <= kMaxSequenceTokens;
   }
 
@@ -61,10 +75,19 @@ struct PageTableStorage {
     s.max_sequences = o.max_sequences;
     s.max_blocks_per_sequence = o.max_blocks_per_sequence;
     s.block_tokens = o.block_tokens;
+    s.max_draft_tokens = o.max_draft_tokens;
+    s.max_draft_branches = o.max_draft_tokens > 0 ? o.max_draft_branches : 0;
+    // The draft may begin behind block_tokens - 1 tokens of a partial block.
+    s.draft_branch_blocks = o.max_draft_tokens > 0
+                                ? CeilDiv32(o.max_draft_tokens + o.block_tokens - 1, o.block_tokens)
+                                : 0;
     s.sequence_layout = WordLayout::Make(o.max_sequences, sizeof(uint64_t), o.sequence_words);
     s.sequence_words = carver.Take<uint64_t>(s.sequence_layout.size());
     s.entries = carver.Take<BlockId>(uint64_t{o.max_sequences} * o.max_blocks_per_sequence);
     s.held_blocks = carver.Take<uint32_t>(o.max_sequences);
+    const uint64_t rows = s.max_draft_branches > 0 ? o.max_sequences : 0;
+    s.draft_entries = carver.Take<BlockId>(rows * s.max_draft_branches * s.draft_branch_blocks);
+    s.draft_shapes = carver.Take<uint32_t>(rows);
     s.claims = carver.Take<uint32_t>(o.max_sequences);
     s.needs = carver.Take<uint32_t>(o.max_sequences);
     s.block_offsets = carver.Take<uint32_t>(o.max_sequences);

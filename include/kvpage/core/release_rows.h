@@ -6,7 +6,8 @@
 //
 // Run by one group; collective. The row's word is published before its entries are cleared, so that
 // nobody who reads the new word meets a cleared entry. Rows that share blocks release them
-// together, one change of a block's word for many rows. See batch.h for what the operations answer.
+// together, one change of a block's word for many rows. A row that is closed gives back the private
+// blocks of its draft as well. See batch.h for what the operations answer.
 
 #ifndef KVPAGE_CORE_RELEASE_ROWS_H_
 #define KVPAGE_CORE_RELEASE_ROWS_H_
@@ -14,6 +15,7 @@
 #include <cstdint>
 
 #include "kvpage/core/block_pool_ref.h"
+#include "kvpage/core/draft_entries.h"
 #include "kvpage/core/freed_blocks.h"
 #include "kvpage/core/row_batch.h"
 #include "kvpage/core/row_tiles.h"
@@ -25,11 +27,21 @@ class ReleaseRows {
  public:
   KVPAGE_HOST_DEVICE ReleaseRows(G& g, const BlockPoolRef<A>& pool, const PageTableRef<A>& table,
                                  const TruncateBatch& batch)
-      : g_(g), pool_(pool), table_(table), batch_(batch.batch), tokens_(batch.tokens) {}
+      : g_(g),
+        pool_(pool),
+        table_(table),
+        batch_(batch.batch),
+        tokens_(batch.tokens),
+        fence_(batch.fence) {}
 
   KVPAGE_HOST_DEVICE ReleaseRows(G& g, const BlockPoolRef<A>& pool, const PageTableRef<A>& table,
                                  const CloseBatch& batch)
-      : g_(g), pool_(pool), table_(table), batch_(batch.batch), tokens_(nullptr) {}
+      : g_(g),
+        pool_(pool),
+        table_(table),
+        batch_(batch.batch),
+        tokens_(nullptr),
+        fence_(batch.fence) {}
 
   KVPAGE_HOST_DEVICE void Run() {
     Rows rows(g_, table_, batch_);
@@ -40,9 +52,11 @@ class ReleaseRows {
       rows.set_status(i, is_valid ? PlanRow(i, rows.row(i)) : OpStatus::kInvalid);
     }
     rows.CancelUnlessAllOk();
+    set_ = pool_.pending().ChooseSet(g_, fence_);
+    bool some_drafts = false;
     for (uint32_t i = g_.rank(); i < rows.size(); i += g_.size()) {
       if (rows.ok(i)) {
-        Publish(i, rows.row(i));
+        some_drafts |= Publish(i, rows.row(i));
       } else {
         needs()[i] = 0;
       }
@@ -50,6 +64,7 @@ class ReleaseRows {
     A::FenceAcqRel();  // F0
     g_.Sync();         // before another lane's entries are cleared
     ReleaseEntries(rows);
+    if (closes() && table_.draft_row_blocks() > 0 && g_.Any(some_drafts)) ReleaseDrafts(rows);
   }
 
  private:
@@ -61,7 +76,9 @@ class ReleaseRows {
   // needs[i]: how many blocks to release.
   KVPAGE_HOST_DEVICE OpStatus PlanRow(uint32_t i, uint32_t row) const {
     if (!closes() && tokens_[i] < 0) return OpStatus::kInvalid;
-    if (!table_.OwnSequence(row).open) return OpStatus::kClosed;
+    const SequenceState state = table_.OwnSequence(row);
+    if (!state.open) return OpStatus::kClosed;
+    if (!closes() && state.drafting) return OpStatus::kWrongState;
     const uint32_t held = table_.storage().held_blocks[row];
     const uint32_t keep =
         closes() ? 0 : CeilDiv32(static_cast<uint32_t>(tokens_[i]), table_.block_tokens());
@@ -69,15 +86,19 @@ class ReleaseRows {
     return OpStatus::kOk;
   }
 
-  KVPAGE_HOST_DEVICE void Publish(uint32_t i, uint32_t row) const {
+  // Whether the row had a draft open.
+  KVPAGE_HOST_DEVICE bool Publish(uint32_t i, uint32_t row) const {
     table_.storage().held_blocks[row] -= needs()[i];
     SequenceState state = table_.OwnSequence(row);
+    const bool drafting = state.drafting;
     if (closes()) {
-      state = {0, state.generation + 1, false};
+      state = {0, state.generation + 1, false, false};
     } else if (tokens_[i] < state.kv_len) {
       state.kv_len = tokens_[i];
+      ++state.generation;
     }
     table_.Publish(row, state);
+    return drafting;
   }
 
   // References to one block that rows of a tile release together.
@@ -98,7 +119,8 @@ class ReleaseRows {
     ForEachTile(g_, rows.size(), span,
                 [&](auto& w, uint32_t first_place, const EntrySpan& mine, uint32_t index) {
                   auto lanes = w;
-                  FreedBlocks<A, decltype(lanes)> freed(pool_.gate(), pool_.bits(), lanes);
+                  FreedBlocks<A, decltype(lanes)> freed(pool_.gate(), pool_.bits(), pool_.pending(),
+                                                        set_, lanes);
                   Together run;
                   const auto end_run = [&](bool ends) {
                     if (!lanes.Any(ends)) return;
@@ -119,6 +141,23 @@ class ReleaseRows {
                   end_run(run.id != kNullBlock);
                   freed.Flush();
                 });
+  }
+
+  // Private blocks of drafts that were open when their rows were closed.
+  KVPAGE_HOST_DEVICE void ReleaseDrafts(const Rows& rows) const {
+    g_.Sync();  // before a status is read that another lane may have changed
+    auto w = g_.subgroup();
+    FreedBlocks<A, decltype(w)> freed(pool_.gate(), pool_.bits(), pool_.pending(), set_, w);
+    for (uint32_t base = 0; base < rows.size(); base += g_.size()) {
+      const uint32_t i = base + g_.rank();
+      const bool is_closed =
+          i < rows.size() && (rows.ok(i) || rows.status(i) == OpStatus::kDoubleFree);
+      const uint32_t row = is_closed ? rows.row(i) : 0;
+      if (!DropDraftEntries(w, pool_, table_, is_closed, row, freed)) {
+        rows.set_status(i, OpStatus::kDoubleFree);
+      }
+    }
+    freed.Flush();
   }
 
   // Whether the block is to be made free now.
@@ -142,6 +181,8 @@ class ReleaseRows {
   const PageTableRef<A>& table_;
   const RowBatch batch_;
   const int32_t* tokens_;
+  const Fence fence_;
+  uint32_t set_ = PendingBlocksRef<A>::kNoSet;
 };
 
 }  // namespace kvpage

@@ -59,11 +59,11 @@ class RowBatchRun {
   KVPAGE_HOST_DEVICE bool IsFirst(uint32_t i) const { return IsFirst(i, row(i)); }
 
   // Asks for no copy, also beyond the count: a captured graph carries the whole list out.
-  KVPAGE_HOST_DEVICE void ClearCopies(BlockCopy* copies) const {
+  // `each`: entries of a row.
+  KVPAGE_HOST_DEVICE void ClearCopies(BlockCopy* copies, uint32_t each) const {
     if (copies == nullptr) return;
-    for (uint32_t i = g_.rank(); i < static_cast<uint32_t>(batch_.num_rows); i += g_.size()) {
-      copies[i] = BlockCopy{};
-    }
+    const uint64_t all = uint64_t{static_cast<uint32_t>(batch_.num_rows)} * each;
+    for (uint64_t i = g_.rank(); i < all; i += g_.size()) copies[i] = BlockCopy{};
   }
 
   KVPAGE_HOST_DEVICE OpStatus status(uint32_t i) const { return batch_.statuses[i]; }

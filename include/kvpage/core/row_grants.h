@@ -180,7 +180,7 @@ class RowGrants {
     if (held >= wanted_) return true;
     if (rows_.all_or_none()) {
       if (held + beside >= wanted_) return false;
-      FailAll(OpStatus::kFull);
+      FailAll(pool_.pending().FullOrRetry(wanted_, held + beside));
       kept = 0;
       return true;
     }
@@ -201,7 +201,7 @@ class RowGrants {
         if (g_.Shuffle(need, first) <= left_for_it + beside) return false;
         // The places after it find no more than it did.
         if (g_.rank() >= first && need > left_for_it + beside) {
-          rows_.set_status(i, OpStatus::kFull);
+          rows_.set_status(i, pool_.pending().FullOrRetry(need, left_for_it + beside));
           need = 0;
         }
       }

@@ -2,8 +2,9 @@
 //
 // kvpage/core/row_slots.h
 //
-// The slot mapping that Append writes: for each new token, rows in batch order, where its KV is to
-// be stored; -1 for the tokens of a row that failed, and from the last token to the end.
+// The slot mapping that Append and BeginDraft write: for each new token, rows in batch order, where
+// its KV is to be stored; -1 for the tokens of a row that failed, and from the last token to the
+// end.
 //
 // Run by one group, after the rows are published, or by the lane of each row before.
 
@@ -12,7 +13,7 @@
 
 #include <cstdint>
 
-#include "kvpage/core/page_table_ref.h"
+#include "kvpage/core/grow_row.h"
 #include "kvpage/core/place_finder.h"
 #include "kvpage/core/row_batch.h"
 
@@ -22,47 +23,39 @@ template <Atomics A, Group G>
 class RowSlots {
  public:
   // Nothing is written if `slots` is null.
-  KVPAGE_HOST_DEVICE RowSlots(G& g, const PageTableRef<A>& table, int64_t* slots, int64_t capacity)
-      : g_(g), table_(table), slots_(slots), capacity_(static_cast<uint64_t>(capacity)) {}
+  KVPAGE_HOST_DEVICE RowSlots(G& g, int64_t* slots, int64_t capacity)
+      : g_(g), slots_(slots), capacity_(static_cast<uint64_t>(capacity)) {}
 
   KVPAGE_HOST_DEVICE bool wanted() const { return slots_ != nullptr; }
   KVPAGE_HOST_DEVICE bool HasRoom(uint64_t first, uint32_t tokens) const {
     return tokens == 0 || first + tokens <= capacity_;
   }
 
-  // Those of one row, by one lane. `block`: the one that token number `kv_len` goes to.
-  KVPAGE_HOST_DEVICE void WriteRow(bool ok, uint32_t row, int32_t kv_len, BlockId block,
-                                   uint32_t tokens, uint64_t first) const {
+  // Those of one row, by its lane.
+  template <class Plan>
+  KVPAGE_HOST_DEVICE void WriteRow(const Plan& plan, const GrowRow& row) const {
     if (!wanted()) return;
-    const uint32_t block_tokens = table_.block_tokens();
-    uint32_t index = static_cast<uint32_t>(kv_len) / block_tokens;
-    uint32_t offset = static_cast<uint32_t>(kv_len) % block_tokens;
-    for (uint32_t j = 0; j < tokens && first + j < capacity_; ++j, ++offset) {
-      if (offset == block_tokens) {
-        offset = 0;
-        ++index;
-        if (ok) block = table_.Entry(row, index);
-      }
-      slots_[first + j] = ok ? int64_t{block} * block_tokens + offset : int64_t{-1};
+    int64_t* const its_slots = slots_ + row.first_slot;
+    if (row.status == OpStatus::kOk) {
+      plan.ForEachSlot(row, [&](uint32_t j, int64_t slot) { its_slots[j] = slot; });
+      return;
+    }
+    for (uint32_t j = 0; j < row.num_slots() && row.first_slot + j < capacity_; ++j) {
+      its_slots[j] = -1;
     }
   }
 
-  // The first `num_slots`, shared out over all lanes; tokens[i] are those of place i, and
-  // storage.slot_offsets[i] the number of its first. Another lane's rows have been published, and a
-  // Sync after.
-  KVPAGE_HOST_DEVICE void WriteAll(const RowBatchRun<A, G>& rows, const int32_t* tokens,
-                                   uint64_t num_slots) const {
+  // The first `num_slots`, shared out over all lanes: slot_of(i, j) is slot number j of place i,
+  // and offsets[i] the number of its first. Another lane's rows have been published, and a Sync
+  // after.
+  template <class SlotOf>
+  KVPAGE_HOST_DEVICE void WriteAll(const RowBatchRun<A, G>& rows, uint64_t num_slots,
+                                   const uint64_t* offsets, SlotOf slot_of) const {
     if (!wanted()) return;
-    PlaceFinder<uint64_t> finder(table_.storage().slot_offsets, rows.size());
+    PlaceFinder<uint64_t> finder(offsets, rows.size());
     for (uint64_t at = g_.rank(); at < num_slots && at < capacity_; at += g_.size()) {
       const uint32_t i = finder.Find(at);
-      int64_t slot = -1;
-      if (rows.ok(i)) {
-        const uint32_t row = rows.row(i);
-        const int32_t old_len = table_.OwnSequence(row).kv_len - tokens[i];
-        slot = table_.SlotIn(row, static_cast<uint32_t>(old_len) + finder.Within(at));
-      }
-      slots_[at] = slot;
+      slots_[at] = rows.ok(i) ? slot_of(i, finder.Within(at)) : -1;
     }
   }
 
@@ -74,7 +67,6 @@ class RowSlots {
 
  private:
   G& g_;
-  const PageTableRef<A>& table_;
   int64_t* slots_;
   uint64_t capacity_;
 };

@@ -4,8 +4,8 @@
 //
 // One number for the whole state: equal after equal operations on every machine, and (but for one
 // chance in 2^64) different when two ranks have drifted apart. It covers which blocks are free,
-// every block's generation and references, every row's word, blocks and entries; not the layout,
-// nor how the gate's counters came to their difference.
+// which are pending and until when, every block's generation and references, every row's word,
+// blocks and entries; not the layout, nor how the gate's counters came to their difference.
 //
 // Thread safety: no operation may be under way; workers may run at once.
 // Memory ordering: none. Cost: reads every word of the state once. `hash` must be 0 before.
@@ -36,6 +36,9 @@ KVPAGE_HOST_DEVICE void AddStateHash(const BlockPoolRef<A>& pool, const PageTabl
     sum += mixed(1, i,
                  uint64_t{state.generation} << 33 |
                      uint64_t{static_cast<uint32_t>(state.references)} << 1 | uint64_t{is_free});
+    uint64_t errors = 0;
+    const uint64_t waits_for = pool.pending().WaitsFor(id, errors);
+    if (waits_for != 0) sum += mixed(5, i, waits_for);
   }
   for (uint64_t row = worker; row < table.max_sequences(); row += num_workers) {
     sum += mixed(2, row, table.Sequence(static_cast<uint32_t>(row)).Word());
@@ -46,6 +49,11 @@ KVPAGE_HOST_DEVICE void AddStateHash(const BlockPoolRef<A>& pool, const PageTabl
     const BlockId id = table.Entry(static_cast<uint32_t>(i / table.row_blocks()),
                                    static_cast<uint32_t>(i % table.row_blocks()));
     if (id != kNullBlock) sum += mixed(4, i, id);
+  }
+  const uint64_t num_private = uint64_t{table.max_sequences()} * table.draft_row_blocks();
+  for (uint64_t i = worker; i < num_private; i += num_workers) {
+    const BlockId id = A::LoadRelaxed(&table.storage().draft_entries[i]);
+    if (id != kNullBlock) sum += mixed(6, i, id);
   }
   A::AddRelaxed(hash, sum);
 }

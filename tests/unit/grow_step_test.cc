@@ -3,7 +3,7 @@
 // Which batches go the short way, by an emulated thread block of more lanes than the conformance
 // suites have; that it answers as the general way does is tested there.
 
-#include "kvpage/core/append_step.h"
+#include "kvpage/core/append_rows.h"
 
 #include <gtest/gtest.h>
 
@@ -21,9 +21,9 @@ constexpr uint32_t kRows = 600;
 constexpr uint32_t kWarps = 19;  // of which the last has no row
 constexpr uint64_t kCanary = 0xa5a5a5a5a5a5a5a5;
 
-class AppendStepTest : public testing::Test {
+class GrowStepTest : public testing::Test {
  protected:
-  AppendStepTest() {
+  GrowStepTest() {
     PageTableOptions options;
     options.max_sequences = kRows;
     options.max_blocks_per_sequence = 16;
@@ -51,7 +51,8 @@ class AppendStepTest : public testing::Test {
     RunBlocks(1, kWarps, [&](EmulatedBlock& g) {
       const BlockPoolRef<CpuAtomics> pool(pool_);
       const PageTableRef<CpuAtomics> table(table_);
-      const bool done = AppendStep<CpuAtomics, EmulatedBlock>(g, pool, table, pool_, batch).Try();
+      const bool done =
+          AppendRows<CpuAtomics, EmulatedBlock>::Step(g, pool, table, pool_, batch).Try();
       if (g.rank() == 0) short_way = done;
     });
     return short_way;
@@ -77,7 +78,7 @@ class AppendStepTest : public testing::Test {
   std::vector<OpStatus> statuses_ = std::vector<OpStatus>(kRows, OpStatus::kInvalid);
 };
 
-TEST_F(AppendStepTest, GivesEachRowTheLowestIdsInBatchOrder) {
+TEST_F(GrowStepTest, GivesEachRowTheLowestIdsInBatchOrder) {
   ASSERT_TRUE(Try(2 * 16));
   EXPECT_EQ(NumOk(), kRows);
   const PageTableRef<CpuAtomics> table(table_);
@@ -88,13 +89,13 @@ TEST_F(AppendStepTest, GivesEachRowTheLowestIdsInBatchOrder) {
   EXPECT_TRUE(CanaryLives());
 }
 
-TEST_F(AppendStepTest, LeavesMoreBlocksThanItsListHoldsToTheGeneralWay) {
+TEST_F(GrowStepTest, LeavesMoreBlocksThanItsListHoldsToTheGeneralWay) {
   ASSERT_GT(kRows * 8, table_.num_ids());
   EXPECT_FALSE(Try(8 * 16));
   EXPECT_TRUE(CanaryLives());
 }
 
-TEST_F(AppendStepTest, LeavesWholeBatchesAndLargeRowsToTheGeneralWay) {
+TEST_F(GrowStepTest, LeavesWholeBatchesAndLargeRowsToTheGeneralWay) {
   EXPECT_FALSE(Try(16, FailureMode::kWholeBatch));
   EXPECT_FALSE(Try(9 * 16));
   EXPECT_TRUE(Try(16));

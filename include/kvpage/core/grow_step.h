@@ -1,51 +1,54 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// kvpage/core/append_step.h
+// kvpage/core/grow_step.h
 //
-// The short way of Append and Reserve for the step that a server takes thousands of times a second:
-// no more rows than lanes, a few blocks and slots for each, no shared tail, and enough blocks in
-// the lowest shard that has any. Each lane keeps its row in registers from the first look to the
-// last store, and the group meets six times. Answers what the general way (append_rows.h) would, id
-// for id.
+// The short way of Append, Reserve and BeginDraft for the step that a server takes thousands of
+// times a second: no more rows than lanes, a few blocks and slots for each, no tail to replace,
+// enough blocks in the lowest shard that has any, and none that waits to be drained. Each lane
+// keeps its row in registers from the first look to the last store, and the group meets six times.
+// Answers what the general way (grow_rows.h) would, id for id.
 //
 // Cost: one look at each row, one scan, one attempt at one shard. On an H200 most of a step's time
 //   is the latency of about ten dependent accesses to the L2 cache.
 
-#ifndef KVPAGE_CORE_APPEND_STEP_H_
-#define KVPAGE_CORE_APPEND_STEP_H_
+#ifndef KVPAGE_CORE_GROW_STEP_H_
+#define KVPAGE_CORE_GROW_STEP_H_
 
 #include <cstdint>
 
-#include "kvpage/core/append_plan.h"
 #include "kvpage/core/block_pool_ref.h"
+#include "kvpage/core/grow_row.h"
+#include "kvpage/core/row_batch.h"
 #include "kvpage/core/row_slots.h"
 
 namespace kvpage {
 
-template <Atomics A, Group G>
-class AppendStep {
+template <Atomics A, Group G, class Plan>
+class GrowStep {
  public:
   // `storage`: what the pool is made of. A kernel passes its parameter, which needs no registers.
-  KVPAGE_HOST_DEVICE AppendStep(G& g, const BlockPoolRef<A>& pool, const PageTableRef<A>& table,
-                                const BlockPoolStorage& storage, const AppendBatch& batch)
-      : AppendStep(g, pool, table, storage, batch, true) {}
-
-  KVPAGE_HOST_DEVICE AppendStep(G& g, const BlockPoolRef<A>& pool, const PageTableRef<A>& table,
-                                const BlockPoolStorage& storage, const ReserveBatch& batch)
-      : AppendStep(g, pool, table, storage,
-                   AppendBatch{.batch = batch.batch, .tokens = batch.tokens}, false) {}
+  template <class Batch>
+  KVPAGE_HOST_DEVICE GrowStep(G& g, const BlockPoolRef<A>& pool, const PageTableRef<A>& table,
+                              const BlockPoolStorage& storage, const Batch& batch)
+      : g_(g),
+        pool_(pool),
+        table_(table),
+        storage_(storage),
+        plan_(pool, table, batch),
+        slots_(g, plan_.slots(), plan_.slot_capacity()) {}
 
   // False, and nothing done, if the batch is not such a step; then the group is to Sync before it
   // goes the general way. Collective.
   KVPAGE_HOST_DEVICE bool Try() {
-    const uint32_t size = CountOrLimit(batch_.batch.count, batch_.batch.num_rows);
+    const RowBatch& batch = plan_.batch();
+    const uint32_t size = CountOrLimit(batch.count, batch.num_rows);
     if (g_.size() == 1 || size > g_.size()) return false;
-    if (batch_.batch.failure == FailureMode::kWholeBatch) return false;
+    if (batch.failure == FailureMode::kWholeBatch) return false;
 
     const uint32_t i = g_.rank();
     const bool is_place = i < size;
-    const RowBatchRun<A, G> rows(g_, table_, batch_.batch);
-    AppendRow row;
+    const RowBatchRun<A, G> rows(g_, table_, batch);
+    GrowRow row;
     if (is_place) row = plan_.Look(rows, i);
     // The last subgroup sees to the blocks; it looks for them beside the rows.
     auto w = g_.subgroup();
@@ -57,8 +60,8 @@ class AppendStep {
     if (row.status != OpStatus::kOk) row.need = 0;
 
     // Three sums in one: rows that are not so simple, blocks, slots.
-    const uint32_t slots = slots_.wanted() ? row.tokens : 0;
-    const bool is_simple = row.need <= kFew && slots <= kFew && !row.replaces;
+    const uint32_t slots = slots_.wanted() ? row.num_slots() : 0;
+    const bool is_simple = row.need <= kFew && slots <= kFew && !row.replaces && !found.is_due;
     const uint64_t mine =
         is_simple ? uint64_t{row.need} << kBlocksShift | slots : uint64_t{1} << kOthersShift;
     uint64_t total;
@@ -84,36 +87,23 @@ class AppendStep {
       for (uint32_t k = 0; k < row.need; ++k) {
         const BlockId id = table_.storage().ids[row.first_block + k];
         pool_.words().Own(id);
-        table_.SetEntry(row.row, row.held + k, id);
-        if (row.next == kNullBlock) row.next = id;
+        plan_.Place(row, i, k, id);
       }
       g_.Sync();  // before the fence that publishes what other lanes placed
       pool_.gate().Settle(g_, grant);
     }
 
-    rows.ClearCopies(batch_.copies);
+    plan_.ClearCopies(rows);
     if (is_place) {
       rows.set_status(i, row.status);
       if (row.status == OpStatus::kOk) plan_.Publish(row, num_blocks > 0);
-      slots_.WriteRow(row.status == OpStatus::kOk, row.row, row.state.kv_len, row.next, row.tokens,
-                      row.first_slot);
+      slots_.WriteRow(plan_, row);
     }
     slots_.Fill(num_slots);
     return true;
   }
 
  private:
-  KVPAGE_HOST_DEVICE AppendStep(G& g, const BlockPoolRef<A>& pool, const PageTableRef<A>& table,
-                                const BlockPoolStorage& storage, const AppendBatch& batch,
-                                bool appends)
-      : g_(g),
-        pool_(pool),
-        table_(table),
-        storage_(storage),
-        batch_(batch),
-        plan_(pool, table, batch, appends),
-        slots_(g, table, batch.slots, batch.slot_capacity) {}
-
   using Grant = typename ExactGateRef<A>::Grant;
 
   static constexpr uint32_t kFew = 8;
@@ -125,10 +115,11 @@ class AppendStep {
   struct Found {
     typename ExactGateRef<A>::Seen gate;
     typename FreeBitsRef<A>::Seen leaves;
+    bool is_due = false;  // pending blocks are to be drained first
   };
   template <Group W>
   KVPAGE_HOST_DEVICE Found FindBlocks(W& w) const {
-    Found found{pool_.gate().LookAtLowest(w), {}};
+    Found found{pool_.gate().LookAtLowest(w), {}, w.rank() == 0 && pool_.pending().IsDue()};
     const uint32_t shard = w.First(found.gate.shows > 0);
     if (shard < w.size()) pool_.bits().LookBySummary(w, shard, 0, 0, found.leaves);
     return found;
@@ -162,11 +153,10 @@ class AppendStep {
   const BlockPoolRef<A>& pool_;
   const PageTableRef<A>& table_;
   const BlockPoolStorage& storage_;
-  const AppendBatch batch_;
-  const AppendPlan<A, G> plan_;
+  const Plan plan_;
   const RowSlots<A, G> slots_;
 };
 
 }  // namespace kvpage
 
-#endif  // KVPAGE_CORE_APPEND_STEP_H_
+#endif  // KVPAGE_CORE_GROW_STEP_H_

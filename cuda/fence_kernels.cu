@@ -1,0 +1,35 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The operations on epochs: completing one, and making the blocks that waited for it free.
+
+#include "cuda/launch.h"
+#include "cuda/launch_kernel.cuh"
+#include "kvpage/cuda/kvpage.cuh"
+
+namespace kvpage {
+namespace {
+
+__global__ void RunSignal(const __grid_constant__ BlockPoolStorage pool, uint64_t epoch,
+                          uint64_t* epoch_word) {
+  if (epoch_word != nullptr) epoch = (*epoch_word)++;
+  CudaBlockPoolRef(pool).pending().Complete(epoch);
+}
+
+__global__ void __launch_bounds__(1024) RunPoll(const __grid_constant__ BlockPoolStorage pool) {
+  __shared__ ThreadBlockScratch scratch;
+  ThreadBlockGroup block(scratch);
+  CudaBlockPoolRef(pool).Drain(block);
+}
+
+}  // namespace
+
+cudaError_t LaunchSignal(cudaStream_t stream, const BlockPoolStorage& pool, uint64_t epoch,
+                         uint64_t* epoch_word) {
+  return LaunchKernel(RunSignal, dim3(1), 1, stream, pool, epoch, epoch_word);
+}
+
+cudaError_t LaunchPoll(cudaStream_t stream, const BlockPoolStorage& pool) {
+  return LaunchKernel(RunPoll, dim3(1), 1024, stream, pool);
+}
+
+}  // namespace kvpage

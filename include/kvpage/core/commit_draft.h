@@ -1,0 +1,238 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// kvpage/core/commit_draft.h
+//
+// The batch operations CommitDraft and AbortDraft: accepted tokens of one branch become part of the
+// row, and the rest of the draft is let go.
+//
+// Run by one group; collective. One fetch-and on the row's word takes the draft: of commits that
+// race, from wherever, exactly one finds it open. Its lane alone then writes the accepted blocks to
+// entries beyond the visible length, and over a tail that a private copy of the same tokens
+// replaces; one store of the word publishes them all. Nothing of the scratch of other operations is
+// used on that way, so that commits may run beside one another.
+//
+// Where a lane finds no draft although there was one when it looked, the row stands twice in the
+// batch, or another commit was quicker. So that the first mention wins on every machine, all then
+// give back what they took, and ask again, first mentions alone.
+//
+// Memory ordering: a row's entries are written before F0, and its word after it; F0 also stands
+//   before the drops. See draft_batch.h for what the operations answer.
+// Cost: 4 loads and 1 fetch-and per row before it is published; 1 load and 1 compare-and-swap per
+//   block that is let go.
+
+#ifndef KVPAGE_CORE_COMMIT_DRAFT_H_
+#define KVPAGE_CORE_COMMIT_DRAFT_H_
+
+#include <cstdint>
+
+#include "kvpage/core/block_pool_ref.h"
+#include "kvpage/core/draft_batch.h"
+#include "kvpage/core/draft_entries.h"
+#include "kvpage/core/row_batch.h"
+
+namespace kvpage {
+
+template <Atomics A, Group G>
+class CommitDraft {
+ public:
+  KVPAGE_HOST_DEVICE CommitDraft(G& g, const BlockPoolRef<A>& pool, const PageTableRef<A>& table,
+                                 const CommitDraftBatch& batch)
+      : g_(g), pool_(pool), table_(table), batch_(batch) {}
+
+  KVPAGE_HOST_DEVICE CommitDraft(G& g, const BlockPoolRef<A>& pool, const PageTableRef<A>& table,
+                                 const AbortDraftBatch& batch)
+      : CommitDraft(g, pool, table, CommitDraftBatch{.batch = batch.batch, .fence = batch.fence}) {}
+
+  KVPAGE_HOST_DEVICE void Run() {
+    const uint32_t size = CountOrLimit(batch_.batch.count, batch_.batch.num_rows);
+    // The last subgroup finds out where freed blocks go, beside the rows.
+    const uint32_t clerk_rank = g_.size() - 1;
+    uint32_t set = PendingBlocksRef<A>::kNoSet;
+    if (g_.rank() == clerk_rank) set = pool_.pending().SetFor(batch_.fence);
+
+    Draft draft;
+    bool lost = false;
+    bool failed = false;
+    for (uint32_t i = g_.rank(); i < size; i += g_.size()) {
+      draft = Look(table_, batch_, i, false);
+      if (draft.status == OpStatus::kOk && !table_.TakeDraft(draft.row).drafting) {
+        draft.status = OpStatus::kWrongState;
+        lost = true;
+      }
+      failed |= draft.status != OpStatus::kOk;
+      statuses()[i] = draft.status;
+    }
+    const bool all_or_none = batch_.batch.failure == FailureMode::kWholeBatch;
+    set = g_.Shuffle(set, clerk_rank);
+    if (set != PendingBlocksRef<A>::kNoSet) g_.Sync();  // before a block is put there
+    if (g_.Any(lost || (all_or_none && failed))) {
+      G its_group = g_;  // so that g_ itself can stay in registers
+      AskAgain(its_group, table_, batch_, size);
+      g_ = its_group;
+      if (g_.rank() < size) draft.status = statuses()[g_.rank()];
+    }
+    Finish(size, set, draft);
+  }
+
+ private:
+  // A row's draft, as its lane sees it.
+  struct Draft {
+    OpStatus status = OpStatus::kInvalid;
+    uint32_t row = 0;
+    SequenceState state;
+    DraftShape shape;
+    uint32_t branch = 0;
+    uint32_t tokens = 0;  // accepted
+    // Of the branch: how many blocks hold tokens, and how many of these accepted ones.
+    uint32_t blocks = 0;
+    uint32_t kept = 0;
+    BlockId first = kNullBlock, second = kNullBlock;  // its draft entries 0 and 1
+  };
+
+  KVPAGE_HOST_DEVICE OpStatus* statuses() const { return batch_.batch.statuses; }
+
+  // `is_taken`: by the caller.
+  KVPAGE_HOST_DEVICE static Draft Look(const PageTableRef<A>& table, const CommitDraftBatch& batch,
+                                       uint32_t i, bool is_taken) {
+    Draft draft;
+    const int32_t number = batch.batch.rows[i];
+    const int32_t tokens = batch.tokens == nullptr ? 0 : batch.tokens[i];
+    const int32_t branch = batch.branches == nullptr ? 0 : batch.branches[i];
+    const PageTableStorage& s = table.storage();
+    if (number < 0 || static_cast<uint32_t>(number) >= s.max_sequences) return draft;
+    draft.row = static_cast<uint32_t>(number);
+    draft.state = table.OwnSequence(draft.row);
+    draft.status = draft.state.open ? OpStatus::kWrongState : OpStatus::kClosed;
+    if (s.max_draft_branches == 0) return draft;
+    // Looked up before it is known whether there is a draft: the loads run beside one another.
+    draft.shape = DraftShape::Parse(s.draft_shapes[draft.row]);
+    draft.branch = static_cast<uint32_t>(branch) < s.max_draft_branches ? branch : 0;
+    draft.first = table.DraftEntry(draft.row, draft.branch, 0);
+    if (s.draft_branch_blocks > 1) draft.second = table.DraftEntry(draft.row, draft.branch, 1);
+    if (!draft.state.drafting && !is_taken) return draft;
+    draft.status = OpStatus::kInvalid;
+    if (branch < 0 || static_cast<uint32_t>(branch) >= draft.shape.branches) return draft;
+    if (tokens < 0 || static_cast<uint32_t>(tokens) > draft.shape.tokens) return draft;
+    draft.status = OpStatus::kOk;
+    draft.tokens = static_cast<uint32_t>(tokens);
+    const uint32_t offset = static_cast<uint32_t>(draft.state.kv_len) % s.block_tokens;
+    draft.blocks = CeilDiv32(offset + draft.shape.tokens, s.block_tokens);
+    draft.kept = tokens == 0 ? 0 : CeilDiv32(offset + draft.tokens, s.block_tokens);
+    return draft;
+  }
+
+  // Gives back what was taken, then asks again for the first mention of each row. Apart from the
+  // common way, which shall not carry its registers. Collective.
+  KVPAGE_HOST_DEVICE KVPAGE_NOINLINE static void AskAgain(G& g, const PageTableRef<A> table,
+                                                          const CommitDraftBatch batch,
+                                                          uint32_t size) {
+    OpStatus* const statuses = batch.batch.statuses;
+    for (uint32_t i = g.rank(); i < size; i += g.size()) {
+      if (statuses[i] == OpStatus::kOk) table.GiveBackDraft(batch.batch.rows[i]);
+    }
+    g.Sync();
+    const RowBatchRun<A, G> rows(g, table, batch.batch);
+    g.Sync();  // before IsFirst
+    bool failed = false;
+    for (uint32_t i = g.rank(); i < size; i += g.size()) {
+      const Draft draft = Look(table, batch, i, false);
+      OpStatus status = draft.status;
+      const bool is_first = rows.IsRow(i) && rows.IsFirst(i);
+      if (status == OpStatus::kOk && !(is_first && table.TakeDraft(draft.row).drafting)) {
+        status = OpStatus::kWrongState;
+      }
+      failed |= status != OpStatus::kOk;
+      statuses[i] = status;
+    }
+    if (!rows.all_or_none() || !g.Any(failed)) return;
+    for (uint32_t i = g.rank(); i < size; i += g.size()) {
+      if (statuses[i] != OpStatus::kOk) continue;
+      table.GiveBackDraft(batch.batch.rows[i]);
+      statuses[i] = OpStatus::kCancelled;
+    }
+  }
+
+  // Publishes what was taken, and lets the rest go. Collective.
+  KVPAGE_HOST_DEVICE void Finish(uint32_t size, uint32_t set, Draft draft) const {
+    auto w = g_.subgroup();
+    FreedBlocks<A, decltype(w)> freed(pool_.gate(), pool_.bits(), pool_.pending(), set, w);
+    for (uint32_t base = 0; base < size; base += g_.size()) {
+      const uint32_t i = base + g_.rank();
+      const bool is_place = i < size;
+      if (size > g_.size()) {
+        draft = {};
+        if (is_place && statuses()[i] == OpStatus::kOk) draft = Look(table_, batch_, i, true);
+      }
+      const bool ok = is_place && draft.status == OpStatus::kOk;
+      const bool replaced = ok && PlaceKept(draft);
+      A::FenceAcqRel();  // F0, and the release of the entries
+      if (ok) {
+        SequenceState state = draft.state;
+        state.drafting = false;
+        state.kv_len += static_cast<int32_t>(draft.tokens);
+        state.generation += replaced;
+        table_.Publish(draft.row, state, true);
+      }
+      DropRest(w, ok, draft, i, freed);
+    }
+    freed.Flush();
+  }
+  // Exchanges the accepted blocks with the entries that they take the place of, so that the draft
+  // entries hold what is to be dropped. Whether an entry that readers may see was replaced.
+  KVPAGE_HOST_DEVICE bool PlaceKept(Draft& draft) const {
+    const uint32_t first_block = static_cast<uint32_t>(draft.state.kv_len) / table_.block_tokens();
+    const uint32_t held = table_.storage().held_blocks[draft.row];
+    bool replaced = false;
+    for (uint32_t index = 0; index < draft.kept; ++index) {
+      const BlockId id = Entry(draft, index);
+      if (id == kNullBlock) continue;  // the row's own block
+      const uint32_t at = first_block + index;
+      const BlockId old = at < held ? table_.Entry(draft.row, at) : kNullBlock;
+      table_.SetEntry(draft.row, at, id);
+      table_.SetDraftEntry(draft.row, draft.branch, index, old);
+      if (index == 0) draft.first = old;
+      if (index == 1) draft.second = old;
+      replaced |= old != kNullBlock;
+    }
+    const uint32_t needed = first_block + draft.kept;
+    if (draft.kept > 0 && needed > held) table_.storage().held_blocks[draft.row] = needed;
+    return replaced;
+  }
+  KVPAGE_HOST_DEVICE BlockId Entry(const Draft& draft, uint32_t index) const {
+    if (index == 0) return draft.first;
+    if (index == 1) return draft.second;
+    return table_.DraftEntry(draft.row, draft.branch, index);
+  }
+
+  template <Group W>
+  KVPAGE_HOST_DEVICE void DropRest(W& w, bool ok, const Draft& draft, uint32_t i,
+                                   FreedBlocks<A, W>& freed) const {
+    bool all_ok = true;
+    if (w.Any(ok && (draft.shape.branches > 1 || draft.blocks > 2))) {
+      all_ok = DropDraftEntries(w, pool_, table_, ok, draft.row, freed);
+    } else {
+      // The common step: at most two blocks, which the lane knows.
+      for (uint32_t index = 0; index < 2; ++index) {
+        const BlockId id = ok ? (index == 0 ? draft.first : draft.second) : kNullBlock;
+        Dropped dropped{OpStatus::kOk, false};
+        if (id != kNullBlock) {
+          table_.SetDraftEntry(draft.row, 0, index, kNullBlock);
+          dropped = pool_.words().DropBetweenFences(id, 1, BlockPoolRef<A>::kAnyGeneration);
+          all_ok &= dropped.status == OpStatus::kOk;
+        }
+        freed.Add(dropped.last, id);
+      }
+    }
+    // Somebody released a block that was the draft's: tell it, and carry on.
+    if (!all_ok) statuses()[i] = OpStatus::kDoubleFree;
+  }
+
+  G& g_;
+  const BlockPoolRef<A>& pool_;
+  const PageTableRef<A>& table_;
+  const CommitDraftBatch batch_;
+};
+
+}  // namespace kvpage
+
+#endif  // KVPAGE_CORE_COMMIT_DRAFT_H_

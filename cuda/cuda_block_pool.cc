@@ -7,7 +7,7 @@
 #include "absl/status/status.h"
 
 #include "cuda/cuda_status.h"
-#include "cuda/default_device_memory.h"
+#include "cuda/default_memory.h"
 #include "cuda/launch.h"
 
 namespace kvpage {

@@ -10,7 +10,7 @@
 #include "absl/status/status.h"
 
 #include "cuda/cuda_status.h"
-#include "cuda/default_device_memory.h"
+#include "cuda/default_memory.h"
 #include "cuda/launch.h"
 
 namespace kvpage {
@@ -99,7 +99,7 @@ absl::StatusOr<std::unique_ptr<KvCache>> CreateCudaKvCache(StreamRef stream,
                                                            const KvCacheOptions& options) {
   MemoryResource& resource =
       options.memory_resource != nullptr ? *options.memory_resource : DefaultDeviceMemory();
-  absl::StatusOr<CacheState> state = CacheState::Create(options, resource);
+  absl::StatusOr<CacheState> state = CacheState::Create(options, resource, DefaultPinnedMemory());
   if (!state.ok()) return state.status();
   auto cache = std::make_unique<CudaKvCache>(*std::move(state), resource);
   absl::Status status = cache->Init(stream);

@@ -4,6 +4,7 @@
 
 #include "cuda/launch.h"
 #include "cuda/launch_kernel.cuh"
+#include "kvpage/core/count_operation.h"
 #include "kvpage/cuda/kvpage.cuh"
 
 namespace kvpage {
@@ -18,7 +19,9 @@ __global__ void RunSignal(const __grid_constant__ BlockPoolStorage pool, uint64_
 __global__ void __launch_bounds__(1024) RunPoll(const __grid_constant__ BlockPoolStorage pool) {
   __shared__ ThreadBlockScratch scratch;
   ThreadBlockGroup block(scratch);
-  CudaBlockPoolRef(pool).Drain(block);
+  const CudaBlockPoolRef pool_ref(pool);
+  pool_ref.Drain(block);
+  CountOperation(block, pool_ref, nullptr, nullptr, 0);
 }
 
 }  // namespace

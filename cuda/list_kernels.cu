@@ -6,6 +6,7 @@
 #include "cuda/launch.h"
 #include "cuda/launch_kernel.cuh"
 #include "kvpage/core/block_lists.h"
+#include "kvpage/core/count_operation.h"
 #include "kvpage/cuda/kvpage.cuh"
 
 namespace kvpage {
@@ -23,6 +24,7 @@ __global__ void __launch_bounds__(1024) RunList(const __grid_constant__ BlockPoo
   } else {
     lists.Release();
   }
+  CountOperation(block, pool, list.statuses, list.count, list.num_ids);
 }
 
 template <bool kShares>

@@ -10,6 +10,7 @@
 #include "kvpage/core/begin_draft.h"
 #include "kvpage/core/commit_draft.h"
 #include "kvpage/core/compact_draft.h"
+#include "kvpage/core/count_operation.h"
 #include "kvpage/core/fork_rows.h"
 #include "kvpage/core/release_rows.h"
 #include "kvpage/cuda/kvpage.cuh"
@@ -48,6 +49,14 @@ __device__ __noinline__ void RunAny(Scratch& scratch, const BlockPoolStorage& po
   Operation<CudaAtomics, G>(group, pool, table, batch).Run();
 }
 
+template <class G, class Scratch>
+__device__ __noinline__ void Count(Scratch& scratch, const BlockPoolStorage& pool_storage,
+                                   const RowBatch& batch) {
+  G group(scratch);
+  const CudaBlockPoolRef pool(pool_storage);
+  CountOperation(group, pool, batch.statuses, batch.count, batch.num_rows);
+}
+
 template <template <class, class> class Operation, class Batch>
 __global__ void __launch_bounds__(1024)
     RunRows(const __grid_constant__ BlockPoolStorage pool,
@@ -61,6 +70,7 @@ __global__ void __launch_bounds__(1024)
   } else if (!TryStep<Operation>(block, pool, table, batch)) {
     RunAny<Operation, ThreadBlockGroup>(scratch, pool, table, batch);
   }
+  if (pool.mirror.exists()) Count<ThreadBlockGroup>(scratch, pool, batch.batch);
 }
 
 template <template <class, class> class Operation, class Batch>
@@ -77,6 +87,7 @@ __global__ void __launch_bounds__(1024) RunManyRows(const __grid_constant__ Bloc
   } else if (!TryStep<Operation>(cluster, pool, table, batch)) {
     RunAny<Operation, ClusterGroup>(scratch, pool, table, batch);
   }
+  if (pool.mirror.exists()) Count<ClusterGroup>(scratch, pool, batch.batch);
   cluster.Finish();
 #endif
 }

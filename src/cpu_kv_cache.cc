@@ -16,6 +16,7 @@
 #include "kvpage/core/commit_draft.h"
 #include "kvpage/core/compact_draft.h"
 #include "kvpage/core/copy_blocks.h"
+#include "kvpage/core/count_operation.h"
 #include "kvpage/core/cpu_atomics.h"
 #include "kvpage/core/fork_rows.h"
 #include "kvpage/core/move_tokens.h"
@@ -40,6 +41,8 @@ class CpuKvCache final : public KvCache {
   absl::Status RunRows(const Batch& batch) {
     ThreadGroup thread;
     Operation<CpuAtomics, ThreadGroup>(thread, pool_ref_, table_ref_, batch).Run();
+    CountOperation(thread, pool_ref_, batch.batch.statuses, batch.batch.count,
+                   batch.batch.num_rows);
     return absl::OkStatus();
   }
 
@@ -77,16 +80,19 @@ class CpuKvCache final : public KvCache {
   absl::Status DoPoll(StreamRef) override {
     ThreadGroup thread;
     pool_ref_.Drain(thread);
+    CountOperation(thread, pool_ref_, nullptr, nullptr, 0);
     return absl::OkStatus();
   }
   absl::Status DoShare(StreamRef, const BlockListBatch& batch) override {
     ThreadGroup thread;
     BlockLists<CpuAtomics, ThreadGroup>(thread, pool_ref_, batch).Share();
+    CountOperation(thread, pool_ref_, batch.statuses, batch.count, batch.num_ids);
     return absl::OkStatus();
   }
   absl::Status DoRelease(StreamRef, const BlockListBatch& batch) override {
     ThreadGroup thread;
     BlockLists<CpuAtomics, ThreadGroup>(thread, pool_ref_, batch).Release();
+    CountOperation(thread, pool_ref_, batch.statuses, batch.count, batch.num_ids);
     return absl::OkStatus();
   }
 
@@ -149,7 +155,7 @@ class CpuKvCache final : public KvCache {
 absl::StatusOr<std::unique_ptr<KvCache>> CreateCpuKvCache(const KvCacheOptions& options) {
   MemoryResource& resource =
       options.memory_resource != nullptr ? *options.memory_resource : DefaultHostMemory();
-  absl::StatusOr<CacheState> state = CacheState::Create(options, resource);
+  absl::StatusOr<CacheState> state = CacheState::Create(options, resource, DefaultHostMemory());
   if (!state.ok()) return state.status();
   return std::make_unique<CpuKvCache>(*std::move(state), resource);
 }

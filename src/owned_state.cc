@@ -2,6 +2,7 @@
 
 #include "kvpage/owned_state.h"
 
+#include <cstring>
 #include <utility>
 
 #include "absl/status/status.h"
@@ -23,6 +24,11 @@ absl::Status CheckTable(const PageTableOptions& options) {
   return absl::InvalidArgumentError(
       "kvpage: a page table needs 1 to 2^24 rows, at least 1 block per row and 1 token per block, "
       "rows of less than 2^31 tokens, and drafts of less than 2^16 tokens on 1 to 8 branches");
+}
+
+void CarveMirror(Carver& carver, CacheState& state) {
+  state.pool.mirror.words = carver.Take<uint64_t>(MirrorStorage::kNumWords);
+  state.table.length_bounds = carver.Take<uint32_t>(state.table.max_sequences);
 }
 
 }  // namespace
@@ -49,7 +55,8 @@ absl::StatusOr<size_t> CacheState::RequiredBytes(const KvCacheOptions& options) 
 }
 
 absl::StatusOr<CacheState> CacheState::Create(const KvCacheOptions& options,
-                                              MemoryResource& resource) {
+                                              MemoryResource& resource,
+                                              MemoryResource& host_resource) {
   absl::StatusOr<size_t> bytes = RequiredBytes(options);
   if (!bytes.ok()) return bytes.status();
   absl::StatusOr<OwnedMemory> memory =
@@ -62,6 +69,16 @@ absl::StatusOr<CacheState> CacheState::Create(const KvCacheOptions& options,
   Carver carver(state.memory.get());
   state.pool = BlockPoolStorage::Carve(carver, options.pool());
   state.table = PageTableStorage::Carve(carver, options.table());
+  if (!options.mirror) return state;
+  Carver counting(nullptr);
+  CarveMirror(counting, state);
+  absl::StatusOr<OwnedMemory> mirror =
+      OwnedMemory::Allocate(host_resource, counting.bytes(), Carver::kAlignment);
+  if (!mirror.ok()) return mirror.status();
+  state.mirror_memory = *std::move(mirror);
+  std::memset(state.mirror_memory.get(), 0, counting.bytes());
+  Carver host_carver(state.mirror_memory.get());
+  CarveMirror(host_carver, state);
   return state;
 }
 

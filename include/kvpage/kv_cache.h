@@ -48,6 +48,7 @@
 #include "kvpage/core/batch.h"
 #include "kvpage/core/block_pool_storage.h"
 #include "kvpage/core/draft_batch.h"
+#include "kvpage/core/host_mirror.h"
 #include "kvpage/core/kv_tensor.h"
 #include "kvpage/core/page_table_storage.h"
 #include "kvpage/export.h"
@@ -71,6 +72,8 @@ struct KvCacheOptions {
   uint32_t pending_sets = 4;        // see BlockPoolOptions
   uint32_t max_draft_tokens = 0;    // of one branch of a draft, or of a tree; 0: no drafts
   uint32_t max_draft_branches = 1;  // of a row, at most kMaxDraftBranches
+
+  bool mirror = false;  // operations report to the host: Peek and its kin
 
   // Where the state lies: caller's memory of at least RequiredBytes(), aligned to
   // Carver::kAlignment; else memory of the resource; else the backend's own.
@@ -131,6 +134,16 @@ class KVPAGE_EXPORT KvCache {
   // Makes the blocks of completed epochs free. Operations that want blocks do it themselves; a
   // server that has nothing to launch polls.
   absl::Status Poll(StreamRef stream);
+
+  // What the host can know with no CUDA call and no wait, with the option `mirror`
+  // (kvpage/core/host_mirror.h): as of the latest batch operation that has ended on the device, and
+  // says which. Without it: nothing yet. Any thread, at any time.
+  MirrorCounters Peek() const;
+  // No row is longer than this, the tokens of an open draft included. REQUIRES: a row of the table.
+  uint32_t PeekLengthBound(int32_t row) const;
+  // Copies the reports on misuse from number `first` on, oldest first, and returns how many. Only
+  // the latest MirrorStorage::kRingEntries are kept: a report's number tells whether some are lost.
+  size_t PeekMisuses(uint64_t first, absl::Span<Misuse> out) const;
 
   // Carries a copy list out in each of the caller's tensors. Run it before the new tokens are
   // written and before the next operation on the cache: until then the sources are intact.

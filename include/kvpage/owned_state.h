@@ -33,14 +33,17 @@ struct KVPAGE_EXPORT PoolState {
 
 struct KVPAGE_EXPORT CacheState {
   OwnedMemory memory;
+  OwnedMemory mirror_memory;  // of the host; none if there is no mirror
   BlockPoolStorage pool;
   PageTableStorage table;
 
   // Bytes that Create needs; InvalidArgument for options that allow no cache.
   static absl::StatusOr<size_t> RequiredBytes(const KvCacheOptions& options);
 
-  // In the caller's memory, if the options name some; else from the resource.
-  static absl::StatusOr<CacheState> Create(const KvCacheOptions& options, MemoryResource& resource);
+  // In the caller's memory, if the options name some; else from the resource. A mirror lies in
+  // memory of `host_resource`.
+  static absl::StatusOr<CacheState> Create(const KvCacheOptions& options, MemoryResource& resource,
+                                           MemoryResource& host_resource);
 };
 
 }  // namespace kvpage

@@ -40,6 +40,10 @@ struct YieldingAtomics {
     CpuAtomics::StoreRelease(word, value);
   }
   template <class T>
+  static void StoreReleaseSystem(T* word, T value) {
+    StoreRelease(word, value);
+  }
+  template <class T>
   static void AddRelaxed(T* word, T value) {
     MaybeYield();
     CpuAtomics::AddRelaxed(word, value);

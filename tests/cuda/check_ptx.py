@@ -16,6 +16,7 @@ EXPECTED = {
     "LoadAcquire": "ld.acquire.gpu.global.u{bits}",
     "StoreRelaxed": "st.relaxed.gpu.global.u{bits}",
     "StoreRelease": "st.release.gpu.global.u{bits}",
+    "StoreReleaseSystem": "st.release.sys.global.u{bits}",
     "AddRelaxed": "red.relaxed.gpu.global.add.u{bits}",
     "OrRelease": "red.release.gpu.global.or.b{bits}",
     "FetchAddRelaxed": "atom.relaxed.gpu.global.add.u{bits}",

@@ -24,6 +24,7 @@
 #include "kvpage/core/commit_draft.h"
 #include "kvpage/core/compact_draft.h"
 #include "kvpage/core/copy_blocks.h"
+#include "kvpage/core/count_operation.h"
 #include "kvpage/core/fork_rows.h"
 #include "kvpage/core/move_tokens.h"
 #include "kvpage/core/release_rows.h"
@@ -40,7 +41,7 @@ class GroupKvCache final : public KvCache {
   static absl::StatusOr<std::unique_ptr<KvCache>> Create(const KvCacheOptions& options,
                                                          const Runner& runner = {}) {
     static HostMemoryResource memory;
-    absl::StatusOr<CacheState> state = CacheState::Create(options, memory);
+    absl::StatusOr<CacheState> state = CacheState::Create(options, memory, memory);
     if (!state.ok()) return state.status();
     return std::make_unique<GroupKvCache>(*std::move(state), memory, runner);
   }
@@ -54,8 +55,10 @@ class GroupKvCache final : public KvCache {
  private:
   template <template <class, class> class Operation, class Batch>
   absl::Status RunRows(const Batch& batch) {
-    return runner_.Run(
-        [&]<class G>(G& group) { Operation<A, G>(group, pool_ref_, table_ref_, batch).Run(); });
+    return runner_.Run([&]<class G>(G& group) {
+      Operation<A, G>(group, pool_ref_, table_ref_, batch).Run();
+      Count(group, batch.batch);
+    });
   }
 
   // The short way if it applies, as on a GPU.
@@ -63,10 +66,17 @@ class GroupKvCache final : public KvCache {
   absl::Status RunGrow(const Batch& batch) {
     return runner_.Run([&]<class G>(G& group) {
       using Step = typename Operation<A, G>::Step;
-      if (Step(group, pool_ref_, table_ref_, pool(), batch).Try()) return;
-      group.Sync();
-      Operation<A, G>(group, pool_ref_, table_ref_, batch).Run();
+      if (!Step(group, pool_ref_, table_ref_, pool(), batch).Try()) {
+        group.Sync();
+        Operation<A, G>(group, pool_ref_, table_ref_, batch).Run();
+      }
+      Count(group, batch.batch);
     });
+  }
+
+  template <class G>
+  void Count(G& group, const RowBatch& batch) const {
+    CountOperation(group, pool_ref_, batch.statuses, batch.count, batch.num_rows);
   }
 
   absl::Status DoReserve(StreamRef, const ReserveBatch& batch) override {
@@ -101,15 +111,22 @@ class GroupKvCache final : public KvCache {
     return absl::OkStatus();
   }
   absl::Status DoPoll(StreamRef) override {
-    return runner_.Run([&]<class G>(G& group) { pool_ref_.Drain(group); });
+    return runner_.Run([&]<class G>(G& group) {
+      pool_ref_.Drain(group);
+      CountOperation(group, pool_ref_, nullptr, nullptr, 0);
+    });
   }
   absl::Status DoShare(StreamRef, const BlockListBatch& batch) override {
-    return runner_.Run(
-        [&]<class G>(G& group) { BlockLists<A, G>(group, pool_ref_, batch).Share(); });
+    return runner_.Run([&]<class G>(G& group) {
+      BlockLists<A, G>(group, pool_ref_, batch).Share();
+      CountOperation(group, pool_ref_, batch.statuses, batch.count, batch.num_ids);
+    });
   }
   absl::Status DoRelease(StreamRef, const BlockListBatch& batch) override {
-    return runner_.Run(
-        [&]<class G>(G& group) { BlockLists<A, G>(group, pool_ref_, batch).Release(); });
+    return runner_.Run([&]<class G>(G& group) {
+      BlockLists<A, G>(group, pool_ref_, batch).Release();
+      CountOperation(group, pool_ref_, batch.statuses, batch.count, batch.num_ids);
+    });
   }
 
   // By two workers after one another, who must share the bytes out completely.

@@ -35,6 +35,10 @@ struct SchedAtomics {
     Store("store.release", word, value, true);
   }
   template <class T>
+  static void StoreReleaseSystem(T* word, T value) {
+    StoreRelease(word, value);
+  }
+  template <class T>
   static void AddRelaxed(T* word, T value) {
     Update("add", word, Gain::kNothing, false, value,
            [value](T old) { return static_cast<T>(old + value); });

@@ -30,6 +30,7 @@ concept AtomicVerbs = requires(T* word, const T* read, T value, T& expected) {
   { A::LoadAcquire(read) } -> std::same_as<T>;
   A::StoreRelaxed(word, value);
   A::StoreRelease(word, value);
+  A::StoreReleaseSystem(word, value);  // also to the host, where the words are a GPU's
   A::AddRelaxed(word, value);
   A::OrRelease(word, value);
   { A::FetchAddRelaxed(word, value) } -> std::same_as<T>;

@@ -109,7 +109,8 @@ struct BlockListBatch {
   const uint32_t* generations = nullptr;  // optional [num_ids]
   const int32_t* count = nullptr;         // if given, the first *count ids are meant
   FailureMode failure = FailureMode::kWholeBatch;
-  Fence fence = {};  // Release only
+  Fence fence = {};    // Release only
+  uint64_t owner = 0;  // who the caller says it is, in reports on misuse (KvCache::PeekMisuses)
 };
 
 }  // namespace kvpage

@@ -30,19 +30,22 @@ class BlockLists {
   // kOk, or the status of the first entry that failed; the same in every lane.
   KVPAGE_HOST_DEVICE OpStatus Release() {
     const bool repeats = !IsAscending();
-    return Run([&](uint32_t i) { return CheckRelease(i, repeats); },
-               [&](uint32_t i) {
-                 return pool_.words().DropBetweenFences(list_.ids[i], 1, Generation(i));
-               });
+    return Run(
+        MisusedBy::kRelease, [&](uint32_t i) { return CheckRelease(i, repeats); },
+        [&](uint32_t i) {
+          return pool_.words().DropBetweenFences(list_.ids[i], 1, Generation(i));
+        });
   }
 
   KVPAGE_HOST_DEVICE OpStatus Share() {
     // Where ids may repeat, every entry may name the same block.
     const int32_t mentions = IsAscending() ? 1 : static_cast<int32_t>(size_);
-    return Run([&](uint32_t i) { return CheckShare(list_.ids[i], Generation(i), mentions); },
-               [&](uint32_t i) {
-                 return Dropped{pool_.words().Share(list_.ids[i], 1, Generation(i)), false};
-               });
+    return Run(
+        MisusedBy::kShare,
+        [&](uint32_t i) { return CheckShare(list_.ids[i], Generation(i), mentions); },
+        [&](uint32_t i) {
+          return Dropped{pool_.words().Share(list_.ids[i], 1, Generation(i)), false};
+        });
   }
 
  private:
@@ -91,11 +94,11 @@ class BlockLists {
   // Checks every entry, then changes the good ones, unless the list is all-or-none and has a bad
   // one.
   template <class Check, class Change>
-  KVPAGE_HOST_DEVICE OpStatus Run(Check check, Change change) const {
+  KVPAGE_HOST_DEVICE OpStatus Run(MisusedBy by, Check check, Change change) const {
     uint64_t failure = kNoFailure;
     for (uint32_t i = g_.rank(); i < size_; i += g_.size()) {
       const OpStatus status = list_.ids[i] == kNullBlock ? OpStatus::kOk : check(i);
-      Note(i, status, failure);
+      Note(by, i, status, failure);
     }
     failure = g_.Min(failure);
     const bool per_row = list_.failure == FailureMode::kPerRow;
@@ -115,7 +118,7 @@ class BlockLists {
       Dropped result{OpStatus::kOk, false};
       if (id != kNullBlock && (!per_row || list_.statuses[i] == OpStatus::kOk)) {
         result = change(i);
-        if (result.status != OpStatus::kOk) Note(i, result.status, failure);
+        if (result.status != OpStatus::kOk) Note(by, i, result.status, failure);
       }
       freed.Add(result.last, id);
     }
@@ -125,10 +128,16 @@ class BlockLists {
 
   // A failure is its place and its status in one number, so that the least is the first.
   static constexpr uint64_t kNoFailure = ~uint64_t{0};
-  KVPAGE_HOST_DEVICE void Note(uint32_t i, OpStatus status, uint64_t& failure) const {
+  KVPAGE_HOST_DEVICE void Note(MisusedBy by, uint32_t i, OpStatus status, uint64_t& failure) const {
     if (list_.statuses != nullptr) list_.statuses[i] = status;
     const uint64_t key = uint64_t{i} << 8 | static_cast<uint64_t>(status);
-    if (status != OpStatus::kOk && key < failure) failure = key;
+    if (status == OpStatus::kOk) return;
+    if (key < failure) failure = key;
+    pool_.mirror().Report({.by = by,
+                           .status = status,
+                           .place = static_cast<int32_t>(i),
+                           .block = list_.ids[i],
+                           .owner = list_.owner});
   }
   KVPAGE_HOST_DEVICE static OpStatus StatusOf(uint64_t failure) {
     return failure == kNoFailure ? OpStatus::kOk : static_cast<OpStatus>(failure & 0xff);

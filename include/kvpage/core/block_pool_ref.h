@@ -47,6 +47,7 @@ class BlockPoolRef {
         bits_(storage.bits),
         words_(storage.words),
         pending_(storage.pending),
+        mirror_(storage.mirror),
         num_blocks_(storage.bits.num_blocks),
         leaf_shift_(storage.bits.shard_shift - 6) {}
 
@@ -57,6 +58,7 @@ class BlockPoolRef {
   KVPAGE_HOST_DEVICE void Init(uint64_t worker, uint64_t num_workers) const {
     bits_.Init(worker, num_workers);
     pending_.Init(worker, num_workers);
+    mirror_.Init(worker);
     for (uint64_t i = worker; i < num_blocks_; i += num_workers) {
       words_.Init(static_cast<BlockId>(i + 1));
     }
@@ -148,6 +150,7 @@ class BlockPoolRef {
   KVPAGE_HOST_DEVICE const FreeBitsRef<A>& bits() const { return bits_; }
   KVPAGE_HOST_DEVICE const BlockWordsRef<A>& words() const { return words_; }
   KVPAGE_HOST_DEVICE const PendingBlocksRef<A>& pending() const { return pending_; }
+  KVPAGE_HOST_DEVICE const HostMirrorRef<A>& mirror() const { return mirror_; }
 
   // Makes the pending blocks of completed epochs free. Batch operations that want blocks begin with
   // it. Collective.
@@ -231,7 +234,11 @@ class BlockPoolRef {
 
   KVPAGE_HOST_DEVICE OpStatus ShareHandle(BlockId id, uint32_t generation) const {
     if (id == kNullBlock) return OpStatus::kOk;
-    return IsBlock(id) ? words_.Share(id, 1, generation) : OpStatus::kInvalid;
+    return Reported(IsBlock(id) ? words_.Share(id, 1, generation) : OpStatus::kInvalid, id);
+  }
+  KVPAGE_HOST_DEVICE OpStatus Reported(OpStatus status, BlockId id) const {
+    if (status != OpStatus::kOk) mirror_.Report({.status = status, .block = id});
+    return status;
   }
 
   template <Group G>
@@ -242,7 +249,7 @@ class BlockPoolRef {
       result = IsBlock(id) ? words_.Drop(id, 1, generation) : Dropped{OpStatus::kInvalid, false};
     }
     Free(g, result.last, id);
-    return result.status;
+    return Reported(result.status, id);
   }
 
   template <Group G>
@@ -257,6 +264,7 @@ class BlockPoolRef {
   FreeBitsRef<A> bits_;
   BlockWordsRef<A> words_;
   PendingBlocksRef<A> pending_;
+  HostMirrorRef<A> mirror_;
   uint32_t num_blocks_;
   uint32_t leaf_shift_;
 };

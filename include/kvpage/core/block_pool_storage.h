@@ -17,6 +17,7 @@
 #include "kvpage/core/carver.h"
 #include "kvpage/core/exact_gate.h"
 #include "kvpage/core/free_bits.h"
+#include "kvpage/core/host_mirror.h"
 #include "kvpage/core/layout.h"
 #include "kvpage/core/pending_blocks.h"
 
@@ -35,6 +36,10 @@ struct BlockPoolOptions {
   // Sets of blocks that wait for a fence, at most 16: as many epochs in flight are told apart, more
   // share a set. 0: blocks cannot be released under a fence.
   uint32_t pending_sets = 4;
+
+  // Host memory of MirrorStorage::kNumWords words, all 0, that the operations report to; null: they
+  // do not. A KvCache with the option `mirror` sees to it itself.
+  uint64_t* mirror_words = nullptr;
 };
 
 struct BlockPoolStorage {
@@ -42,6 +47,7 @@ struct BlockPoolStorage {
   FreeBitsStorage bits;
   BlockWordsStorage words;
   PendingStorage pending;
+  MirrorStorage mirror;
 
   uint32_t num_blocks() const { return bits.num_blocks; }
 
@@ -73,6 +79,8 @@ struct BlockPoolStorage {
     s.pending.bits = s.bits;
     s.pending.words = carver.Take<uint64_t>(PendingStorage::NumWords(options.pending_sets));
     s.pending.bits.summaries = carver.Take<uint64_t>(options.pending_sets * s.bits.num_summaries());
+    s.mirror.words = options.mirror_words;
+    s.mirror.state = carver.Take<uint64_t>(MirrorStorage::kNumStateWords);
     s.pending.bits.leaves = carver.Take<uint64_t>(options.pending_sets * s.bits.num_leaves());
     return s;
   }

@@ -191,7 +191,7 @@ class CommitDraft {
       }
       bool all_ok = true;
       if (w.Any(draft.shape.branches > 1 || draft.blocks > 2)) {
-        all_ok = DropDraftEntries(w, pool_, table_, ok, draft.row, freed);
+        all_ok = DropDraftEntries(w, pool_, table_, ok, draft.row, MisusedBy::kCommitDraft, freed);
         must_fence = true;
       } else {
         // The common step: a block or none.
@@ -218,7 +218,12 @@ class CommitDraft {
       dropped = pool_.words().DropSeen(id, seen);
     }
     freed.Add(dropped.last, id);
-    return dropped.status == OpStatus::kOk;
+    if (dropped.status == OpStatus::kOk) return true;
+    pool_.mirror().Report({.by = MisusedBy::kCommitDraft,
+                           .status = dropped.status,
+                           .row = static_cast<int32_t>(row),
+                           .block = id});
+    return false;
   }
 
   // Exchanges the accepted blocks with the entries that they take the place of, so that the draft

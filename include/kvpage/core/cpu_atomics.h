@@ -47,6 +47,10 @@ struct CpuAtomics {
     Ref(word).store(value, std::memory_order_release);
   }
   template <class T>
+  static void StoreReleaseSystem(T* word, T value) {
+    StoreRelease(word, value);
+  }
+  template <class T>
   static void AddRelaxed(T* word, T value) {
     Ref(word).fetch_add(value, kRelaxedUpdate);
   }

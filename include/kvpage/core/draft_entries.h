@@ -19,7 +19,7 @@ namespace kvpage {
 template <Atomics A, Group W>
 KVPAGE_HOST_DEVICE bool DropDraftEntries(W& w, const BlockPoolRef<A>& pool,
                                          const PageTableRef<A>& table, bool has_row, uint32_t row,
-                                         FreedBlocks<A, W>& freed) {
+                                         MisusedBy by, FreedBlocks<A, W>& freed) {
   bool all_ok = true;
   const DraftShape shape =
       has_row ? DraftShape::Parse(table.storage().draft_shapes[row]) : DraftShape{};
@@ -32,7 +32,11 @@ KVPAGE_HOST_DEVICE bool DropDraftEntries(W& w, const BlockPoolRef<A>& pool,
       if (id != kNullBlock) {
         table.SetDraftEntry(row, branch, index, kNullBlock);
         dropped = pool.words().DropBetweenFences(id, 1, BlockPoolRef<A>::kAnyGeneration);
-        all_ok &= dropped.status == OpStatus::kOk;
+        if (dropped.status != OpStatus::kOk) {
+          all_ok = false;
+          pool.mirror().Report(
+              {.by = by, .status = dropped.status, .row = static_cast<int32_t>(row), .block = id});
+        }
       }
       freed.Add(dropped.last, id);
     }

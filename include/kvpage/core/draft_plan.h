@@ -94,7 +94,7 @@ class DraftPlan {
     table_.storage().draft_shapes[row.row] = DraftShape{row.tokens, row.branches}.Word();
     SequenceState state = row.state;
     state.drafting = true;
-    table_.Publish(row.row, state, is_fenced);
+    table_.Publish(row.row, state, is_fenced, row.tokens);
   }
 
   template <class F>

@@ -93,9 +93,13 @@ class PageTableRef {
   KVPAGE_HOST_DEVICE SequenceState Sequence(uint32_t row) const {
     return SequenceState::Parse(A::LoadAcquire(SequenceWord(row)));
   }
-  // `is_fenced`: the caller has executed FenceAcqRel since all entries were written.
-  KVPAGE_HOST_DEVICE void Publish(uint32_t row, const SequenceState& state,
-                                  bool is_fenced = false) const {
+  // `is_fenced`: the caller has executed FenceAcqRel since all entries were written. `drafted`:
+  // tokens of the draft that opens.
+  KVPAGE_HOST_DEVICE void Publish(uint32_t row, const SequenceState& state, bool is_fenced = false,
+                                  uint32_t drafted = 0) const {
+    if (s_.length_bounds != nullptr) {
+      A::StoreRelaxed(&s_.length_bounds[row], static_cast<uint32_t>(state.kv_len) + drafted);
+    }
     if (is_fenced) {
       A::StoreRelaxed(SequenceWord(row), state.Word());
     } else {

@@ -41,6 +41,9 @@ struct PageTableStorage {
   BlockId* draft_entries = nullptr;  // [max_sequences][max_draft_branches][draft_branch_blocks]
   uint32_t* draft_shapes = nullptr;  // [max_sequences]
 
+  // Host memory, or null: no row is longer than this, its draft included.
+  uint32_t* length_bounds = nullptr;  // [max_sequences]
+
   // Scratch of the batch operation under way, indexed by row (claims) or by place in the batch.
   uint32_t* claims = nullptr;         // [max_sequences]
   uint32_t* needs = nullptr;          // [max_sequences], blocks to take or to give back

@@ -153,7 +153,7 @@ class ReleaseRows {
       const bool is_closed =
           i < rows.size() && (rows.ok(i) || rows.status(i) == OpStatus::kDoubleFree);
       const uint32_t row = is_closed ? rows.row(i) : 0;
-      if (!DropDraftEntries(w, pool_, table_, is_closed, row, freed)) {
+      if (!DropDraftEntries(w, pool_, table_, is_closed, row, MisusedBy::kClose, freed)) {
         rows.set_status(i, OpStatus::kDoubleFree);
       }
     }
@@ -171,7 +171,15 @@ class ReleaseRows {
     for (uint32_t left = run.members; left != 0; left &= left - 1) {
       const Dropped one = pool_.words().DropBetweenFences(run.id, 1, kAny);
       last |= one.last;
-      if (one.status != OpStatus::kOk) rows.set_status(first_place + LowestBit(left), one.status);
+      if (one.status != OpStatus::kOk) {
+        const uint32_t place = first_place + LowestBit(left);
+        rows.set_status(place, one.status);
+        pool_.mirror().Report({.by = closes() ? MisusedBy::kClose : MisusedBy::kTruncate,
+                               .status = one.status,
+                               .place = static_cast<int32_t>(place),
+                               .row = static_cast<int32_t>(rows.row(place)),
+                               .block = run.id});
+      }
     }
     return last;
   }

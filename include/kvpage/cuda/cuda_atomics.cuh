@@ -63,6 +63,7 @@ struct CudaAtomics {
   KVPAGE_PTX_VERB(LOAD, LoadAcquire, "ld.acquire.gpu.global")
   KVPAGE_PTX_VERB(STORE, StoreRelaxed, "st.relaxed.gpu.global.u")
   KVPAGE_PTX_VERB(STORE, StoreRelease, "st.release.gpu.global.u")
+  KVPAGE_PTX_VERB(STORE, StoreReleaseSystem, "st.release.sys.global.u")
   KVPAGE_PTX_VERB(STORE, AddRelaxed, "red.relaxed.gpu.global.add.u")
   KVPAGE_PTX_VERB(STORE, OrRelease, "red.release.gpu.global.or.b")
   KVPAGE_PTX_VERB(UPDATE, FetchAddRelaxed, "atom.relaxed.gpu.global.add.u")

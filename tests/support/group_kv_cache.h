@@ -23,7 +23,9 @@
 #include "kvpage/core/block_lists.h"
 #include "kvpage/core/copy_blocks.h"
 #include "kvpage/core/fork_rows.h"
+#include "kvpage/core/fork_step.h"
 #include "kvpage/core/release_rows.h"
+#include "kvpage/core/release_step.h"
 #include "kvpage/core/state_hash.h"
 #include "kvpage/kv_cache.h"
 
@@ -49,32 +51,38 @@ class GroupKvCache final : public KvCache {
   }
 
  private:
-  template <template <class, class> class Operation, class Batch>
-  absl::Status RunRows(const Batch& batch) {
-    return runner_.Run(
-        [&]<class G>(G& group) { Operation<A, G>(group, pool_ref_, table_ref_, batch).Run(); });
-  }
-
   // The short way if it applies, as on a GPU.
+  template <template <class, class> class Operation, class Batch, class Step>
+  absl::Status RunRows(const Batch& batch, Step try_step) {
+    return runner_.Run([&]<class G>(G& group) {
+      if (try_step(group)) return;
+      group.Sync();
+      Operation<A, G>(group, pool_ref_, table_ref_, batch).Run();
+    });
+  }
   template <class Batch>
   absl::Status RunAppend(const Batch& batch) {
-    return runner_.Run([&]<class G>(G& group) {
-      if (AppendStep<A, G>(group, pool_ref_, table_ref_, pool(), batch).Try()) return;
-      group.Sync();
-      AppendRows<A, G>(group, pool_ref_, table_ref_, batch).Run();
+    return RunRows<AppendRows>(batch, [&]<class G>(G& group) {
+      return AppendStep<A, G>(group, pool_ref_, table_ref_, pool(), batch).Try();
+    });
+  }
+  template <class Batch>
+  absl::Status RunRelease(const Batch& batch) {
+    return RunRows<ReleaseRows>(batch, [&]<class G>(G& group) {
+      return ReleaseStep<A, G>(group, pool_ref_, table_ref_, batch).Try();
     });
   }
 
   absl::Status DoReserve(StreamRef, const ReserveBatch& batch) override { return RunAppend(batch); }
   absl::Status DoAppend(StreamRef, const AppendBatch& batch) override { return RunAppend(batch); }
   absl::Status DoTruncate(StreamRef, const TruncateBatch& batch) override {
-    return RunRows<ReleaseRows>(batch);
+    return RunRelease(batch);
   }
-  absl::Status DoClose(StreamRef, const CloseBatch& batch) override {
-    return RunRows<ReleaseRows>(batch);
-  }
+  absl::Status DoClose(StreamRef, const CloseBatch& batch) override { return RunRelease(batch); }
   absl::Status DoFork(StreamRef, const ForkBatch& batch) override {
-    return RunRows<ForkRows>(batch);
+    return RunRows<ForkRows>(batch, [&]<class G>(G& group) {
+      return ForkStep<A, G>(group, pool_ref_, table_ref_, batch).Try();
+    });
   }
   absl::Status DoShare(StreamRef, const BlockListBatch& batch) override {
     return runner_.Run(

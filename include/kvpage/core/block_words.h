@@ -105,24 +105,33 @@ class BlockWordsRef {
     return OpStatus::kOk;
   }
 
+  // The same where the look has been: the block has an owner who keeps it meanwhile, and too many
+  // references have been ruled out.
+  KVPAGE_HOST_DEVICE void ShareHeld(BlockId id, uint32_t n) const { A::AddRelaxed(Word(id), n); }
+
   // Takes n references away. If they were the last ones, the block's life has ended and the caller
   // makes it free.
   KVPAGE_HOST_DEVICE Dropped Drop(BlockId id, uint32_t n, uint32_t generation) const {
-    return Drop(id, n, generation, true);
+    return Drop(id, n, generation, true, A::LoadRelaxed(Word(id)));
   }
 
   // The same for many blocks: the caller has executed F0 (FenceAcqRel) since it used them, and
   // executes F1 (FenceAcqRel) before it makes any of them free.
   KVPAGE_HOST_DEVICE Dropped DropBetweenFences(BlockId id, uint32_t n, uint32_t generation) const {
-    return Drop(id, n, generation, false);
+    return Drop(id, n, generation, false, A::LoadRelaxed(Word(id)));
+  }
+  // The same in two parts, with other work between: the look, and the drop of whatever life.
+  KVPAGE_HOST_DEVICE uint32_t Look(BlockId id) const { return A::LoadRelaxed(Word(id)); }
+  KVPAGE_HOST_DEVICE Dropped DropLookedAt(BlockId id, uint32_t n, uint32_t look) const {
+    return Drop(id, n, kAnyGeneration, false, look);
   }
 
  private:
   static constexpr uint32_t kLife = 1u << BlockState::kReferenceBits;
 
-  KVPAGE_HOST_DEVICE Dropped Drop(BlockId id, uint32_t n, uint32_t generation, bool fences) const {
+  KVPAGE_HOST_DEVICE Dropped Drop(BlockId id, uint32_t n, uint32_t generation, bool fences,
+                                  uint32_t word) const {
     const int32_t count = static_cast<int32_t>(n);
-    uint32_t word = A::LoadRelaxed(Word(id));
     const uint32_t fenced_word = word;
     // F0: this holder's accesses come before the count it lowers; and what holders did who let go
     // before this look is acquired.

@@ -22,7 +22,7 @@
 #include <utility>
 
 #include "kvpage/core/block_pool_ref.h"
-#include "kvpage/core/row_batch.h"
+#include "kvpage/core/row_agreement.h"
 #include "kvpage/core/row_strips.h"
 
 namespace kvpage {
@@ -56,7 +56,8 @@ class ForkStep {
     const bool is_other = row.has_tail || is_full;
     if (SyncAny(g_, is_other || row.is_unordered || is_failure)) {
       if (g_.Any(is_other)) return false;
-      row.status = Agree(is_place, i, row);
+      row.status = AgreeOnPlace(g_, table_, batch_.batch, !g_.Any(row.is_unordered), is_place, i,
+                                row.status);
       if (row.status != OpStatus::kOk) row.full_blocks = 0;
     }
     ShareEntries(b, strips, SpanOf(row), seen);
@@ -105,9 +106,6 @@ class ForkStep {
     return static_cast<uint32_t>(span) & kCountMask;
   }
 
-  KVPAGE_HOST_DEVICE bool all_or_none() const {
-    return batch_.batch.failure == FailureMode::kWholeBatch;
-  }
   KVPAGE_HOST_DEVICE bool InTable(int32_t row) const {
     return row >= 0 && static_cast<uint32_t>(row) < table_.max_sequences();
   }
@@ -143,21 +141,6 @@ class ForkStep {
       row.has_tail = has_tail && batch_.copies != nullptr;
       row.status = has_tail && !row.has_tail ? OpStatus::kWrongState : OpStatus::kOk;
     }
-  }
-
-  // What becomes of a place where rows are not in ascending order, or all or none is to succeed and
-  // one cannot. Collective.
-  KVPAGE_HOST_DEVICE OpStatus Agree(bool is_place, uint32_t i, const Row& row) {
-    OpStatus status = row.status;
-    if (g_.Any(row.is_unordered)) {
-      const RowBatchRun<A, G> rows(g_, table_, batch_.batch);
-      g_.Sync();  // before IsFirst
-      if (is_place && (!rows.IsRow(i) || !rows.IsFirst(i))) status = OpStatus::kInvalid;
-    }
-    if (all_or_none() && g_.Any(is_place && status != OpStatus::kOk) && status == OpStatus::kOk) {
-      status = OpStatus::kCancelled;
-    }
-    return status;
   }
 
   // What the only stage has shown of the parents, if there is only one.

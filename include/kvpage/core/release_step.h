@@ -22,10 +22,8 @@
 #include <type_traits>
 #include <utility>
 
-#include "kvpage/core/block_pool_ref.h"
-#include "kvpage/core/freed_blocks.h"
-#include "kvpage/core/row_batch.h"
-#include "kvpage/core/row_strips.h"
+#include "kvpage/core/release_strips.h"
+#include "kvpage/core/row_agreement.h"
 
 namespace kvpage {
 
@@ -44,11 +42,11 @@ class ReleaseStep {
   // the general way. Collective.
   KVPAGE_HOST_DEVICE bool Try() {
     const uint32_t size = CountOrLimit(batch_.count, batch_.num_rows);
-    if (g_.size() == 1 || table_.row_blocks() > kCountMask) return false;
+    if (g_.size() == 1 || table_.row_blocks() > Release::kMostEntries) return false;
     auto& b = BlocksOf<G>::Mine(g_);
     // Each block finds out for itself whether the rows are all different, so that it need not meet
     // the others; and all find the same.
-    const bool is_ascending = IsAscending(b, size);
+    const bool is_ascending = IsAscending(b, batch_, size);
     const bool meets = !is_ascending || batch_.failure == FailureMode::kWholeBatch;
     uint32_t block = GridOf<G>::Index(g_);
     uint32_t num_blocks = GridOf<G>::Count(g_);
@@ -65,11 +63,10 @@ class ReleaseStep {
     if (is_place) row = Look(i);
     uint32_t count = row.status == OpStatus::kOk ? row.count : 0;
     const RowStrips<Block> strips(b, places.count, ~b.Min(~count));
-    Ahead ahead;
-    const bool has_looked = strips.is_single();
-    if (has_looked) LookAhead(b, strips, SpanOf(row, count), ahead);
+    const Release release(b, strips, pool_, table_);
+    const typename Release::Ahead ahead = release.LookAhead(SpanOf(row, count));
     if (meets) {
-      row.status = Agree(is_ascending, is_place, i, row);
+      row.status = AgreeOnPlace(g_, table_, batch_, is_ascending, is_place, i, row.status);
       if (row.status != OpStatus::kOk) count = 0;
     }
     if (is_place) {
@@ -78,13 +75,13 @@ class ReleaseStep {
     }
     A::FenceAcqRel();  // F0
     b.Sync();          // before another lane's entries are cleared, or its status is set
-    ReleaseEntries(b, places, strips, SpanOf(row, count), has_looked, ahead);
+    release.Run(SpanOf(row, count), ahead, batch_.statuses + places.first);
     return true;
   }
 
  private:
   using Block = std::remove_reference_t<decltype(BlocksOf<G>::Mine(std::declval<G&>()))>;
-  using Warp = std::remove_cvref_t<decltype(std::declval<Block&>().subgroup())>;
+  using Release = ReleaseStrips<A, Block>;
 
   struct Row {
     OpStatus status = OpStatus::kOk;
@@ -94,13 +91,8 @@ class ReleaseStep {
     uint32_t count = 0;  // blocks to release
   };
 
-  // A row's entries to release, in one word: its number, the first of them, and how many.
-  static constexpr uint32_t kCountBits = 20;
-  static constexpr uint32_t kCountMask = (1u << kCountBits) - 1;
-  static constexpr uint32_t kBeginShift = kCountBits;
-  static constexpr uint32_t kRowShift = 2 * kCountBits;
   KVPAGE_HOST_DEVICE static uint64_t SpanOf(const Row& row, uint32_t count) {
-    return uint64_t{row.number} << kRowShift | uint64_t{row.held - count} << kBeginShift | count;
+    return Release::Span(row.number, row.held - count, count);
   }
 
   KVPAGE_HOST_DEVICE bool closes() const { return tokens_ == nullptr; }
@@ -129,183 +121,11 @@ class ReleaseStep {
     return row;
   }
 
-  // Collective over the block.
-  KVPAGE_HOST_DEVICE bool IsAscending(Block& b, uint32_t size) const {
-    bool is_ascending = true;
-    for (uint32_t i = b.rank() + 1; i < size; i += b.size()) {
-      is_ascending &= batch_.rows[i - 1] < batch_.rows[i];
-    }
-    return !b.Any(!is_ascending);
-  }
-
-  // What becomes of a place where rows are not in ascending order, or all or none is to succeed.
-  // Collective.
-  KVPAGE_HOST_DEVICE OpStatus Agree(bool is_ascending, bool is_place, uint32_t i, const Row& row) {
-    OpStatus status = row.status;
-    if (!is_ascending) {
-      const RowBatchRun<A, G> rows(g_, table_, batch_);
-      g_.Sync();  // before IsFirst
-      if (is_place && (!rows.IsRow(i) || !rows.IsFirst(i))) status = OpStatus::kInvalid;
-    }
-    if (batch_.failure == FailureMode::kWholeBatch) {
-      const bool is_failure = is_place && status != OpStatus::kOk;
-      if (g_.Any(is_failure) && status == OpStatus::kOk) status = OpStatus::kCancelled;
-    }
-    return status;
-  }
-
   // A relaxed store: nothing that its readers may look at has changed.
   KVPAGE_HOST_DEVICE void Publish(const Row& row) const {
     if (row.count > 0) table_.storage().held_blocks[row.number] = row.held - row.count;
     table_.PublishBehindFence(row.number, row.state);
   }
-
-  // A lane's entries of some rows of a strip.
-  static constexpr uint32_t kAhead = Warp::kMinLanes >= 8 ? 8 : 1;
-  struct Ahead {
-    BlockId ids[kAhead];
-  };
-  // The word of a lane's entry of place `j` of its strip; null if that row has no such entry.
-  template <class Spans>
-  KVPAGE_HOST_DEVICE BlockId* EntryOf(const Spans& spans, const Strip& strip, uint32_t j) const {
-    const bool is_in = j < strip.count;
-    const uint64_t span = spans[is_in ? strip.first + j : 0];
-    if (!is_in || strip.index >= (span & kCountMask)) return nullptr;
-    const uint32_t entry = (static_cast<uint32_t>(span >> kBeginShift) & kCountMask) + strip.index;
-    const uint32_t row = static_cast<uint32_t>(span >> kRowShift);
-    return &table_.storage().entries[uint64_t{row} * table_.row_blocks() + entry];
-  }
-  // Looks at the first entries of the only stage before the group meets.
-  KVPAGE_HOST_DEVICE void LookAhead(Block& b, const RowStrips<Block>& strips, uint64_t my_span,
-                                    Ahead& ahead) const {
-    const auto spans = b.Publish(my_span);
-    const Strip strip = strips.At(b.subgroup().rank(), 0, 0);
-    for (uint32_t u = 0; u < kAhead; ++u) {
-      const BlockId* const entry = EntryOf(spans, strip, u);
-      ahead.ids[u] = entry != nullptr ? A::LoadRelaxed(entry) : kNullBlock;
-    }
-  }
-
-  KVPAGE_HOST_DEVICE void ReleaseEntries(Block& b, const BlockPlaces& places,
-                                         const RowStrips<Block>& strips, uint64_t my_span,
-                                         bool has_looked, const Ahead& ahead) const {
-    const uint32_t rank = b.subgroup().rank();
-    strips.ForEach(rank, [&](const Strip& strip) {
-      Warp w = b.subgroup();
-      FreedBlocks<A, Warp> freed(pool_.gate(), pool_.bits(), w);
-      const auto spans = b.Publish(my_span);
-      const uint32_t first = places.first + strip.first;
-      Together run;
-      for (uint32_t base = 0; base < strip.each; base += kAhead) {
-        ClearRows(w, freed, spans, strip, base, first, base == 0 && has_looked, ahead, run);
-      }
-      Merge(b, w, freed, strips, strip, first, run);
-      freed.Flush();
-    });
-  }
-
-  // References to one block that rows of a strip release together.
-  struct Together {
-    BlockId id = kNullBlock;
-    uint32_t members = 0;  // one bit for each place of the strip
-  };
-
-  // Clears the lane's entries of some rows of the strip; releases all but the last run of rows with
-  // the same block, which is left to the caller.
-  template <class Spans>
-  KVPAGE_HOST_DEVICE void ClearRows(Warp& w, FreedBlocks<A, Warp>& freed, const Spans& spans,
-                                    const Strip& strip, uint32_t base, uint32_t first_place,
-                                    bool has_looked, const Ahead& ahead, Together& run) const {
-    BlockId* entries[kAhead];
-    BlockId ids[kAhead];
-    for (uint32_t u = 0; u < kAhead; ++u) {
-      entries[u] = EntryOf(spans, strip, base + u);
-      ids[u] = kNullBlock;
-      if (entries[u] != nullptr) ids[u] = has_looked ? ahead.ids[u] : A::LoadRelaxed(entries[u]);
-    }
-    BlockId id = run.id;
-    uint32_t members = 0;
-    bool is_other = false;
-    for (uint32_t u = 0; u < kAhead; ++u) {
-      if (ids[u] == kNullBlock) continue;
-      A::StoreRelaxed(entries[u], kNullBlock);
-      if (id == kNullBlock) id = ids[u];
-      is_other |= ids[u] != id;
-      members |= 1u << (base + u);
-    }
-    if (!w.Any(is_other)) {
-      run.id = id;
-      run.members |= members;
-      return;
-    }
-    for (uint32_t u = 0; u < kAhead; ++u) {
-      const bool ends = ids[u] != kNullBlock && run.id != kNullBlock && ids[u] != run.id;
-      const BlockId ended = run.id;
-      if (w.Any(ends)) {
-        bool last = false;
-        if (ends) {
-          const uint32_t look = pool_.words().Look(ended);
-          const Dropped all = pool_.words().DropLookedAt(ended, PopCount(run.members), look);
-          last = all.status == OpStatus::kOk ? all.last : DropEach(first_place, ended, run.members);
-          run.members = 0;
-        }
-        freed.Add(last, ended);
-      }
-      if (ids[u] == kNullBlock) continue;
-      run.id = ids[u];
-      run.members |= 1u << (base + u);
-    }
-  }
-
-  // Releases the last runs of all strips. Collective over the block.
-  KVPAGE_HOST_DEVICE void Merge(Block& b, Warp& w, FreedBlocks<A, Warp>& freed,
-                                const RowStrips<Block>& strips, const Strip& strip,
-                                uint32_t first_place, const Together& run) const {
-    constexpr uint32_t kIdShift = 32;
-    const uint32_t look = run.id != kNullBlock ? pool_.words().Look(run.id) : 0;
-    const auto runs = b.Publish(uint64_t{run.id} << kIdShift | run.members);
-    uint32_t times = PopCount(run.members);
-    if (strips.slice() != 0) {
-      // The uppermost speaks for those that have the same block.
-      const uint64_t uppermost = runs[strips.LaneOfSlice(0, w.rank())];
-      if (uppermost >> kIdShift == run.id) times = 0;
-    } else {
-      for (uint32_t s = 1; s < strips.slices(); ++s) {
-        const uint64_t other = runs[strips.LaneOfSlice(s, w.rank())];
-        if (other >> kIdShift == run.id) times += PopCount(other & 0xffffffff);
-      }
-    }
-    Dropped all;
-    if (times > 0) all = pool_.words().DropLookedAt(run.id, times, look);
-    bool last = all.last;
-    const bool has_failed = all.status != OpStatus::kOk;
-    if (w.Any(has_failed)) {
-      // Somebody released a block that was these rows': see which of them come too late.
-      if (has_failed) last = DropEach(first_place, run.id, run.members);
-      for (uint32_t s = 1; strips.slice() == 0 && s < strips.slices(); ++s) {
-        const uint64_t other = runs[strips.LaneOfSlice(s, w.rank())];
-        if (has_failed && other >> kIdShift == run.id) {
-          last |= DropEach(first_place + s * strip.each, run.id, static_cast<uint32_t>(other));
-        }
-      }
-    }
-    freed.Add(last, run.id);
-  }
-
-  // One by one, and tells those that come too late.
-  KVPAGE_HOST_DEVICE bool DropEach(uint32_t first_place, BlockId id, uint32_t members) const {
-    bool last = false;
-    for (uint32_t left = members; left != 0; left &= left - 1) {
-      const Dropped one = pool_.words().DropBetweenFences(id, 1, kAny);
-      last |= one.last;
-      if (one.status != OpStatus::kOk) {
-        batch_.statuses[first_place + LowestBit(left)] = one.status;
-      }
-    }
-    return last;
-  }
-
-  static constexpr uint32_t kAny = BlockPoolRef<A>::kAnyGeneration;
 
   G& g_;
   const BlockPoolRef<A>& pool_;

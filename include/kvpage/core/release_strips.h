@@ -1,0 +1,201 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// kvpage/core/release_strips.h
+//
+// Clears and releases entries of the rows that one thread block looks after, in strips
+// (row_strips.h): rows that share blocks release them together. For release_step.h, which says what
+// becomes of the rows.
+//
+// Memory ordering: the caller has executed F0 and a Sync; Flush has F1 (docs/design.md, "Block
+//   words").
+// Cost: per stage two barriers of the thread block; one load and one store per entry; per run of
+//   rows that share a block one look and one change of its word.
+
+#ifndef KVPAGE_CORE_RELEASE_STRIPS_H_
+#define KVPAGE_CORE_RELEASE_STRIPS_H_
+
+#include <cstdint>
+#include <type_traits>
+#include <utility>
+
+#include "kvpage/core/block_pool_ref.h"
+#include "kvpage/core/freed_blocks.h"
+#include "kvpage/core/page_table_ref.h"
+#include "kvpage/core/row_strips.h"
+
+namespace kvpage {
+
+template <Atomics A, Group B>
+class ReleaseStrips {
+  using Warp = std::remove_cvref_t<decltype(std::declval<B&>().subgroup())>;
+  static constexpr uint32_t kAhead = Warp::kMinLanes >= 8 ? 8 : 1;
+  static constexpr uint32_t kBits = 20;
+
+ public:
+  KVPAGE_HOST_DEVICE ReleaseStrips(B& block, const RowStrips<B>& strips,
+                                   const BlockPoolRef<A>& pool, const PageTableRef<A>& table)
+      : b_(block), strips_(strips), pool_(pool), table_(table) {}
+
+  // A row's entries to release, in one word: `count` of them from number `begin` on.
+  static constexpr uint32_t kMostEntries = (1u << kBits) - 1;
+  KVPAGE_HOST_DEVICE static uint64_t Span(uint32_t row, uint32_t begin, uint32_t count) {
+    return uint64_t{row} << (2 * kBits) | uint64_t{begin} << kBits | count;
+  }
+
+  // What a lane sees in its strip's first rows, if there is one stage only.
+  struct Ahead {
+    BlockId ids[kAhead];
+  };
+  // `my_span`: of the place that this lane looks after, if any. Collective.
+  KVPAGE_HOST_DEVICE Ahead LookAhead(uint64_t my_span) const {
+    Ahead ahead;
+    if (!strips_.is_single()) return ahead;
+    const auto spans = b_.Publish(my_span);
+    const Strip strip = strips_.At(b_.subgroup().rank(), 0, 0);
+    for (uint32_t u = 0; u < kAhead; ++u) {
+      const BlockId* const entry = EntryOf(spans, strip, u);
+      ahead.ids[u] = entry != nullptr ? A::LoadRelaxed(entry) : kNullBlock;
+    }
+    return ahead;
+  }
+
+  // `my_span`: that of LookAhead, or one of no entries. `statuses`: of this thread block's places,
+  // written where a reference is missing. Collective.
+  KVPAGE_HOST_DEVICE void Run(uint64_t my_span, const Ahead& ahead, OpStatus* statuses) const {
+    strips_.ForEach(b_.subgroup().rank(), [&](const Strip& strip) {
+      Warp w = b_.subgroup();
+      FreedBlocks<A, Warp> freed(pool_.gate(), pool_.bits(), w);
+      const auto spans = b_.Publish(my_span);
+      OpStatus* const of_strip = statuses + strip.first;
+      Together run;
+      for (uint32_t base = 0; base < strip.each; base += kAhead) {
+        ClearRows(w, freed, spans, strip, base, of_strip, ahead, run);
+      }
+      Merge(w, freed, strip, of_strip, run);
+      freed.Flush();
+    });
+  }
+
+ private:
+  // The word of a lane's entry of place `j` of its strip; null if that row has no such entry.
+  template <class Spans>
+  KVPAGE_HOST_DEVICE BlockId* EntryOf(const Spans& spans, const Strip& strip, uint32_t j) const {
+    const bool is_in = j < strip.count;
+    const uint64_t span = spans[is_in ? strip.first + j : 0];
+    if (!is_in || strip.index >= (span & kMostEntries)) return nullptr;
+    const uint32_t entry = (static_cast<uint32_t>(span >> kBits) & kMostEntries) + strip.index;
+    const uint32_t row = static_cast<uint32_t>(span >> (2 * kBits));
+    return &table_.storage().entries[uint64_t{row} * table_.row_blocks() + entry];
+  }
+  // References to one block that rows of a strip release together.
+  struct Together {
+    BlockId id = kNullBlock;
+    uint32_t members = 0;  // one bit for each place of the strip
+  };
+
+  // Clears the lane's entries of some rows of the strip; releases all but the last run of rows with
+  // the same block, which is left to the caller.
+  template <class Spans>
+  KVPAGE_HOST_DEVICE void ClearRows(Warp& w, FreedBlocks<A, Warp>& freed, const Spans& spans,
+                                    const Strip& strip, uint32_t base, OpStatus* statuses,
+                                    const Ahead& ahead, Together& run) const {
+    BlockId* entries[kAhead];
+    BlockId ids[kAhead];
+    for (uint32_t u = 0; u < kAhead; ++u) {
+      entries[u] = EntryOf(spans, strip, base + u);
+      ids[u] = kNullBlock;
+      if (entries[u] == nullptr) continue;
+      ids[u] = base == 0 && strips_.is_single() ? ahead.ids[u] : A::LoadRelaxed(entries[u]);
+    }
+    BlockId id = run.id;
+    uint32_t members = 0;
+    bool is_other = false;
+    for (uint32_t u = 0; u < kAhead; ++u) {
+      if (ids[u] == kNullBlock) continue;
+      A::StoreRelaxed(entries[u], kNullBlock);
+      if (id == kNullBlock) id = ids[u];
+      is_other |= ids[u] != id;
+      members |= 1u << (base + u);
+    }
+    if (!w.Any(is_other)) {
+      run.id = id;
+      run.members |= members;
+      return;
+    }
+    for (uint32_t u = 0; u < kAhead; ++u) {
+      const bool ends = ids[u] != kNullBlock && run.id != kNullBlock && ids[u] != run.id;
+      const BlockId ended = run.id;
+      if (w.Any(ends)) {
+        bool last = false;
+        if (ends) {
+          const uint32_t look = pool_.words().Look(ended);
+          const Dropped all = pool_.words().DropLookedAt(ended, PopCount(run.members), look);
+          last = all.status == OpStatus::kOk ? all.last : DropEach(statuses, ended, run.members);
+          run.members = 0;
+        }
+        freed.Add(last, ended);
+      }
+      if (ids[u] == kNullBlock) continue;
+      run.id = ids[u];
+      run.members |= 1u << (base + u);
+    }
+  }
+
+  // Releases the last runs of all strips_. Collective over the block.
+  KVPAGE_HOST_DEVICE void Merge(Warp& w, FreedBlocks<A, Warp>& freed, const Strip& strip,
+                                OpStatus* statuses, const Together& run) const {
+    constexpr uint32_t kIdShift = 32;
+    const uint32_t look = run.id != kNullBlock ? pool_.words().Look(run.id) : 0;
+    const auto runs = b_.Publish(uint64_t{run.id} << kIdShift | run.members);
+    uint32_t times = PopCount(run.members);
+    if (strips_.slice() != 0) {
+      // The uppermost speaks for those that have the same block.
+      const uint64_t uppermost = runs[strips_.LaneOfSlice(0, w.rank())];
+      if (uppermost >> kIdShift == run.id) times = 0;
+    } else {
+      for (uint32_t s = 1; s < strips_.slices(); ++s) {
+        const uint64_t other = runs[strips_.LaneOfSlice(s, w.rank())];
+        if (other >> kIdShift == run.id) times += PopCount(other & 0xffffffff);
+      }
+    }
+    Dropped all;
+    if (times > 0) all = pool_.words().DropLookedAt(run.id, times, look);
+    bool last = all.last;
+    const bool has_failed = all.status != OpStatus::kOk;
+    if (w.Any(has_failed)) {
+      // Somebody released a block that was these rows': see which of them come too late.
+      if (has_failed) last = DropEach(statuses, run.id, run.members);
+      for (uint32_t s = 1; strips_.slice() == 0 && s < strips_.slices(); ++s) {
+        const uint64_t other = runs[strips_.LaneOfSlice(s, w.rank())];
+        if (has_failed && other >> kIdShift == run.id) {
+          last |= DropEach(statuses + s * strip.each, run.id, static_cast<uint32_t>(other));
+        }
+      }
+    }
+    freed.Add(last, run.id);
+  }
+
+  // One by one, and tells those that come too late.
+  KVPAGE_HOST_DEVICE bool DropEach(OpStatus* statuses, BlockId id, uint32_t members) const {
+    bool last = false;
+    for (uint32_t left = members; left != 0; left &= left - 1) {
+      const Dropped one = pool_.words().DropBetweenFences(id, 1, kAny);
+      last |= one.last;
+      if (one.status != OpStatus::kOk) {
+        statuses[LowestBit(left)] = one.status;
+      }
+    }
+    return last;
+  }
+
+  static constexpr uint32_t kAny = BlockPoolRef<A>::kAnyGeneration;
+
+  B& b_;
+  const RowStrips<B>& strips_;
+  const BlockPoolRef<A>& pool_;
+  const PageTableRef<A>& table_;
+};
+
+}  // namespace kvpage
+
+#endif  // KVPAGE_CORE_RELEASE_STRIPS_H_

@@ -138,7 +138,7 @@ uint32_t ClusterLimit(Kernel kernel, uint32_t most, uint32_t threads) {
 }
 
 // Truncate, Close and Fork. The host does not know how many blocks the rows hold: a thread block
-// for so many rows, with four threads for each.
+// for so many rows, with eight threads for each.
 constexpr int64_t kRowsPerBlock = 64;
 // About as many thread blocks as a large GPU has multiprocessors; a power of two.
 constexpr uint32_t kGridBlocks = 128;
@@ -157,7 +157,7 @@ cudaError_t LaunchSharing(cudaStream_t stream, const BlockPoolStorage& pool,
   // One cluster is to have a lane for each row, in case that it has to do it all.
   uint32_t threads = 256;
   while (threads < kMostThreads<Batch> &&
-         (blocks * threads < 4 * rows || in_cluster * threads < rows)) {
+         (blocks * threads < 8 * rows || in_cluster * threads < rows)) {
     threads *= 2;
   }
   if (blocks == 1) {

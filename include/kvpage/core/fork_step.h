@@ -48,7 +48,7 @@ class ForkStep {
     if (is_place) row = Look(i);
     const RowStrips<Block> strips(b, places.count, ~b.Min(~row.full_blocks));
     Seen seen;
-    const bool is_full = !LookAtParents(b, strips, SpanOf(row), size, seen);
+    const bool is_full = !LookAtParents(b, strips, row.parent, size, seen);
     // The row's own words have come meanwhile.
     if (is_place) Judge(row, i);
 
@@ -60,7 +60,7 @@ class ForkStep {
                                 row.status);
       if (row.status != OpStatus::kOk) row.full_blocks = 0;
     }
-    ShareEntries(b, strips, SpanOf(row), seen);
+    ShareEntries(b, strips, SpanOf(row), row.parent, seen);
     ClearCopies();
     b.Sync();  // before rows are published whose entries other lanes have written
     if (is_place) {
@@ -72,7 +72,6 @@ class ForkStep {
 
  private:
   using Block = std::remove_reference_t<decltype(BlocksOf<G>::Mine(std::declval<G&>()))>;
-
   using Warp = std::remove_cvref_t<decltype(std::declval<Block&>().subgroup())>;
 
   struct Row {
@@ -87,23 +86,17 @@ class ForkStep {
     uint32_t full_blocks = 0;  // to share
   };
 
-  // The entries a row is to share, in one word: the row, its parent, and how many.
-  static constexpr uint32_t kCountMask = (1u << 16) - 1;
-  static constexpr uint32_t kRowMask = (1u << 24) - 1;
-  static constexpr uint32_t kParentShift = 16;
-  static constexpr uint32_t kRowShift = 40;
-  KVPAGE_HOST_DEVICE static uint64_t SpanOf(const Row& row) {
-    return uint64_t{row.number} << kRowShift | uint64_t{row.parent} << kParentShift |
-           row.full_blocks;
-  }
-  KVPAGE_HOST_DEVICE static uint32_t RowOf(uint64_t span) {
-    return static_cast<uint32_t>(span >> kRowShift);
-  }
-  KVPAGE_HOST_DEVICE static uint32_t ParentOf(uint64_t span) {
-    return static_cast<uint32_t>(span >> kParentShift) & kRowMask;
+  // The entries that a row is to share, in one word: where its own lie in the table, and how many.
+  static constexpr uint32_t kCountBits = 20;
+  static constexpr uint32_t kCountMask = (1u << kCountBits) - 1;
+  KVPAGE_HOST_DEVICE uint64_t SpanOf(const Row& row) const {
+    return uint64_t{row.number} * table_.row_blocks() << kCountBits | row.full_blocks;
   }
   KVPAGE_HOST_DEVICE static uint32_t CountOf(uint64_t span) {
     return static_cast<uint32_t>(span) & kCountMask;
+  }
+  KVPAGE_HOST_DEVICE BlockId* EntriesOf(uint64_t span) const {
+    return table_.storage().entries + (span >> kCountBits);
   }
 
   KVPAGE_HOST_DEVICE bool InTable(int32_t row) const {
@@ -143,50 +136,41 @@ class ForkStep {
     }
   }
 
-  // What the only stage has shown of the parents, if there is only one.
-  struct Seen {
-    bool has_looked = false;
-    bool has_one_parent = false;
-    BlockId id = kNullBlock;  // its entry, if there is one parent
-  };
-  // Whether all rows of a strip have one parent. Collective over the subgroup.
-  template <class Spans>
-  KVPAGE_HOST_DEVICE static bool HasOneParent(Warp& w, const Spans& spans, const Strip& strip) {
-    const bool is_in = w.rank() < strip.count;
-    const uint32_t parent = ParentOf(spans[is_in ? strip.first + w.rank() : 0]);
-    const uint32_t first = w.Shuffle(parent, 0);
-    return !w.Any(is_in && parent != first);
-  }
   static constexpr uint32_t kAhead = Warp::kMinLanes >= 8 ? 8 : 1;
-  // A few rows of a strip: which they are, and the blocks that they are to share as the entry that
-  // this lane looks at.
-  struct Few {
-    uint32_t rows[kAhead];
-    BlockId ids[kAhead];
+  // What the warps of a strip know of its parents.
+  struct Seen {
+    uint32_t parent = 0;      // of the place that this lane speaks for in its warp
+    bool has_parent = false;  // there is such a place
+    bool is_one = false;      // all places of the strip have one parent
+    BlockId id = kNullBlock;  // the entry of that one that this lane looks at
   };
-  template <class Spans>
-  KVPAGE_HOST_DEVICE Few LookAtFew(const Spans& spans, const Strip& strip, uint32_t base) const {
-    Few few;
+  // Looks at the strip's parents. Collective over the block.
+  KVPAGE_HOST_DEVICE Seen LookAt(Block& b, Warp& w, const Strip& strip, uint32_t my_parent) const {
+    const auto parents = b.Publish(my_parent);
+    Seen seen;
+    seen.has_parent = w.rank() < strip.count;
+    seen.parent = static_cast<uint32_t>(parents[seen.has_parent ? strip.first + w.rank() : 0]);
+    const uint32_t first = w.Shuffle(seen.parent, 0);
+    seen.is_one = !w.Any(seen.has_parent && seen.parent != first);
+    if (seen.is_one && strip.count > 0 && strip.index < table_.row_blocks()) {
+      seen.id = table_.Entry(first, strip.index);
+    }
+    return seen;
+  }
+  // A lane's entries of a few of the strip's parents, as far as they have such an entry.
+  KVPAGE_HOST_DEVICE void LookAtFew(Warp& w, const Strip& strip, const Seen& seen, uint32_t base,
+                                    BlockId (&ids)[kAhead]) const {
     for (uint32_t u = 0; u < kAhead; ++u) {
       const bool is_in = base + u < strip.count;
-      const uint64_t span = spans[is_in ? strip.first + base + u : 0];
-      const bool has_entry = is_in && strip.index < CountOf(span);
-      few.rows[u] = RowOf(span);
-      few.ids[u] = has_entry ? table_.Entry(ParentOf(span), strip.index) : kNullBlock;
+      const uint32_t parent = w.Shuffle(seen.parent, is_in ? base + u : 0);
+      const bool has_entry = is_in && strip.index < table_.row_blocks();
+      ids[u] = has_entry ? table_.Entry(parent, strip.index) : kNullBlock;
     }
-    return few;
-  }
-  // The entry that this lane looks at of the one parent of all rows of a strip.
-  template <class Spans>
-  KVPAGE_HOST_DEVICE BlockId LookAtOne(const Spans& spans, const Strip& strip) const {
-    const uint64_t first = spans[strip.count > 0 ? strip.first : 0];
-    const bool has_entry = strip.count > 0 && strip.index < table_.row_blocks();
-    return has_entry ? table_.Entry(ParentOf(first), strip.index) : kNullBlock;
   }
 
-  // False if a block of a parent may get too many references.
-  KVPAGE_HOST_DEVICE bool LookAtParents(Block& b, const RowStrips<Block>& strips, uint64_t my_span,
-                                        uint32_t size, Seen& seen) const {
+  // False if a block of a parent may get too many references. `seen`: of the last stage.
+  KVPAGE_HOST_DEVICE bool LookAtParents(Block& b, const RowStrips<Block>& strips,
+                                        uint32_t my_parent, uint32_t size, Seen& seen) const {
     // Every row of the batch may be about to share the same block.
     const int32_t most = kMaxReferences - static_cast<int32_t>(size);
     bool is_good = true;
@@ -195,17 +179,12 @@ class ForkStep {
     };
     Warp w = b.subgroup();
     strips.ForEach(w.rank(), [&](const Strip& strip) {
-      const auto spans = b.Publish(my_span);
-      seen.has_looked = strips.is_single();
-      seen.has_one_parent = HasOneParent(w, spans, strip);
-      if (seen.has_one_parent) {
-        seen.id = LookAtOne(spans, strip);
-        judge(seen.id);
-        return;
-      }
-      for (uint32_t base = 0; base < strip.each; base += kAhead) {
-        const Few few = LookAtFew(spans, strip, base);
-        for (uint32_t u = 0; u < kAhead; ++u) judge(few.ids[u]);
+      seen = LookAt(b, w, strip, my_parent);
+      judge(seen.id);
+      for (uint32_t base = 0; !seen.is_one && base < strip.count; base += kAhead) {
+        BlockId ids[kAhead];
+        LookAtFew(w, strip, seen, base, ids);
+        for (uint32_t u = 0; u < kAhead; ++u) judge(ids[u]);
       }
     });
     return is_good;
@@ -217,13 +196,18 @@ class ForkStep {
     uint32_t times = 0;
   };
 
+  // `seen`: what LookAtParents has seen, which is all if there is one stage only.
   KVPAGE_HOST_DEVICE void ShareEntries(Block& b, const RowStrips<Block>& strips, uint64_t my_span,
-                                       const Seen& seen) const {
+                                       uint32_t my_parent, Seen seen) const {
     constexpr uint32_t kIdShift = 32;
     Warp w = b.subgroup();
     strips.ForEach(w.rank(), [&](const Strip& strip) {
+      if (!strips.is_single()) seen = LookAt(b, w, strip, my_parent);
       const auto spans = b.Publish(my_span);
-      Together run = WriteStrip(w, spans, strip, seen);
+      Together run;
+      for (uint32_t base = 0; base < strip.count; base += kAhead) {
+        WriteFew(w, spans, strip, seen, base, run);
+      }
       const auto runs = b.Publish(uint64_t{run.id} << kIdShift | run.times);
       if (strips.slice() != 0) {
         // The uppermost speaks for those that have the same block.
@@ -242,36 +226,38 @@ class ForkStep {
     if (run.times > 0) pool_.words().ShareHeld(run.id, run.times);
   }
 
-  // Writes the strip's entries; shares the blocks of all but the last run of rows with the same
-  // block, which is left to the caller.
+  // Writes the entries of a few rows of the strip; shares the blocks of all but the last run of
+  // rows with the same block, which is left to the caller.
   template <class Spans>
-  KVPAGE_HOST_DEVICE Together WriteStrip(Warp& w, const Spans& spans, const Strip& strip,
-                                         const Seen& seen) const {
-    Together run;
-    if (seen.has_looked ? seen.has_one_parent : HasOneParent(w, spans, strip)) {
-      run.id = seen.has_looked ? seen.id : LookAtOne(spans, strip);
-      for (uint32_t j = 0; j < strip.each; ++j) {
-        const bool is_in = j < strip.count;
-        const uint64_t span = spans[is_in ? strip.first + j : 0];
-        if (!is_in || strip.index >= CountOf(span)) continue;
-        table_.SetEntry(RowOf(span), strip.index, run.id);
-        ++run.times;
-      }
-      return run;
+  KVPAGE_HOST_DEVICE void WriteFew(Warp& w, const Spans& spans, const Strip& strip,
+                                   const Seen& seen, uint32_t base, Together& run) const {
+    BlockId* words[kAhead];
+    bool exists[kAhead];
+    for (uint32_t u = 0; u < kAhead; ++u) {
+      const bool is_in = base + u < strip.count;
+      const uint64_t span = spans[is_in ? strip.first + base + u : 0];
+      words[u] = EntriesOf(span) + strip.index;
+      exists[u] = is_in && strip.index < CountOf(span);
     }
-    for (uint32_t base = 0; base < strip.each; base += kAhead) {
-      const Few few = LookAtFew(spans, strip, base);
+    if (seen.is_one) {
+      run.id = seen.id;
       for (uint32_t u = 0; u < kAhead; ++u) {
-        if (few.ids[u] == kNullBlock) continue;
-        if (few.ids[u] != run.id) {
-          Share(run);
-          run = {few.ids[u], 0};
-        }
-        table_.SetEntry(few.rows[u], strip.index, few.ids[u]);
-        ++run.times;
+        if (exists[u]) A::StoreRelaxed(words[u], seen.id);
+        run.times += exists[u] ? 1 : 0;
       }
+      return;
     }
-    return run;
+    BlockId ids[kAhead];
+    LookAtFew(w, strip, seen, base, ids);
+    for (uint32_t u = 0; u < kAhead; ++u) {
+      if (!exists[u]) continue;
+      if (ids[u] != run.id) {
+        Share(run);
+        run = {ids[u], 0};
+      }
+      A::StoreRelaxed(words[u], ids[u]);
+      ++run.times;
+    }
   }
 
   // Asks for no copy, also beyond the count.

@@ -64,7 +64,8 @@ class ReleaseStep {
     uint32_t count = row.status == OpStatus::kOk ? row.count : 0;
     const RowStrips<Block> strips(b, places.count, ~b.Min(~count));
     const Release release(b, strips, pool_, table_);
-    const typename Release::Ahead ahead = release.LookAhead(SpanOf(row, count));
+    const typename Release::Ahead ahead =
+        release.LookAhead(release.Span(row.number, row.held - count, count));
     if (meets) {
       row.status = AgreeOnPlace(g_, table_, batch_, is_ascending, is_place, i, row.status);
       if (row.status != OpStatus::kOk) count = 0;
@@ -75,7 +76,8 @@ class ReleaseStep {
     }
     A::FenceAcqRel();  // F0
     b.Sync();          // before another lane's entries are cleared, or its status is set
-    release.Run(SpanOf(row, count), ahead, batch_.statuses + places.first);
+    release.Run(release.Span(row.number, row.held - count, count), ahead,
+                batch_.statuses + places.first);
     return true;
   }
 
@@ -90,10 +92,6 @@ class ReleaseStep {
     uint32_t held = 0;
     uint32_t count = 0;  // blocks to release
   };
-
-  KVPAGE_HOST_DEVICE static uint64_t SpanOf(const Row& row, uint32_t count) {
-    return Release::Span(row.number, row.held - count, count);
-  }
 
   KVPAGE_HOST_DEVICE bool closes() const { return tokens_ == nullptr; }
   KVPAGE_HOST_DEVICE bool InTable(int32_t row) const {

@@ -36,10 +36,11 @@ class ReleaseStrips {
                                    const BlockPoolRef<A>& pool, const PageTableRef<A>& table)
       : b_(block), strips_(strips), pool_(pool), table_(table) {}
 
-  // A row's entries to release, in one word: `count` of them from number `begin` on.
+  // A row's entries to release, in one word: `count` of them from number `begin` on, as where the
+  // first one is in the table, and how many.
   static constexpr uint32_t kMostEntries = (1u << kBits) - 1;
-  KVPAGE_HOST_DEVICE static uint64_t Span(uint32_t row, uint32_t begin, uint32_t count) {
-    return uint64_t{row} << (2 * kBits) | uint64_t{begin} << kBits | count;
+  KVPAGE_HOST_DEVICE uint64_t Span(uint32_t row, uint32_t begin, uint32_t count) const {
+    return (uint64_t{row} * table_.row_blocks() + begin) << kBits | count;
   }
 
   // What a lane sees in its strip's first rows, if there is one stage only.
@@ -53,8 +54,8 @@ class ReleaseStrips {
     const auto spans = b_.Publish(my_span);
     const Strip strip = strips_.At(b_.subgroup().rank(), 0, 0);
     for (uint32_t u = 0; u < kAhead; ++u) {
-      const BlockId* const entry = EntryOf(spans, strip, u);
-      ahead.ids[u] = entry != nullptr ? A::LoadRelaxed(entry) : kNullBlock;
+      const Entry entry = EntryOf(spans, strip, u);
+      ahead.ids[u] = entry.exists ? A::LoadRelaxed(entry.word) : kNullBlock;
     }
     return ahead;
   }
@@ -68,7 +69,7 @@ class ReleaseStrips {
       const auto spans = b_.Publish(my_span);
       OpStatus* const of_strip = statuses + strip.first;
       Together run;
-      for (uint32_t base = 0; base < strip.each; base += kAhead) {
+      for (uint32_t base = 0; base < strip.count; base += kAhead) {
         ClearRows(w, freed, spans, strip, base, of_strip, ahead, run);
       }
       Merge(w, freed, strip, of_strip, run);
@@ -77,16 +78,19 @@ class ReleaseStrips {
   }
 
  private:
-  // The word of a lane's entry of place `j` of its strip; null if that row has no such entry.
+  struct Entry {
+    BlockId* word;
+    bool exists;  // the row has it, and it is to be released
+  };
+  // A lane's entry of place `j` of its strip.
   template <class Spans>
-  KVPAGE_HOST_DEVICE BlockId* EntryOf(const Spans& spans, const Strip& strip, uint32_t j) const {
+  KVPAGE_HOST_DEVICE Entry EntryOf(const Spans& spans, const Strip& strip, uint32_t j) const {
     const bool is_in = j < strip.count;
     const uint64_t span = spans[is_in ? strip.first + j : 0];
-    if (!is_in || strip.index >= (span & kMostEntries)) return nullptr;
-    const uint32_t entry = (static_cast<uint32_t>(span >> kBits) & kMostEntries) + strip.index;
-    const uint32_t row = static_cast<uint32_t>(span >> (2 * kBits));
-    return &table_.storage().entries[uint64_t{row} * table_.row_blocks() + entry];
+    return {table_.storage().entries + strip.index + (span >> kBits),
+            is_in && strip.index < (static_cast<uint32_t>(span) & kMostEntries)};
   }
+
   // References to one block that rows of a strip release together.
   struct Together {
     BlockId id = kNullBlock;
@@ -99,23 +103,25 @@ class ReleaseStrips {
   KVPAGE_HOST_DEVICE void ClearRows(Warp& w, FreedBlocks<A, Warp>& freed, const Spans& spans,
                                     const Strip& strip, uint32_t base, OpStatus* statuses,
                                     const Ahead& ahead, Together& run) const {
-    BlockId* entries[kAhead];
+    Entry entries[kAhead];
     BlockId ids[kAhead];
-    for (uint32_t u = 0; u < kAhead; ++u) {
-      entries[u] = EntryOf(spans, strip, base + u);
-      ids[u] = kNullBlock;
-      if (entries[u] == nullptr) continue;
-      ids[u] = base == 0 && strips_.is_single() ? ahead.ids[u] : A::LoadRelaxed(entries[u]);
+    for (uint32_t u = 0; u < kAhead; ++u) entries[u] = EntryOf(spans, strip, base + u);
+    if (base == 0 && strips_.is_single()) {
+      for (uint32_t u = 0; u < kAhead; ++u) ids[u] = entries[u].exists ? ahead.ids[u] : kNullBlock;
+    } else {
+      for (uint32_t u = 0; u < kAhead; ++u) {
+        ids[u] = entries[u].exists ? A::LoadRelaxed(entries[u].word) : kNullBlock;
+      }
     }
     BlockId id = run.id;
     uint32_t members = 0;
     bool is_other = false;
     for (uint32_t u = 0; u < kAhead; ++u) {
-      if (ids[u] == kNullBlock) continue;
-      A::StoreRelaxed(entries[u], kNullBlock);
-      if (id == kNullBlock) id = ids[u];
-      is_other |= ids[u] != id;
-      members |= 1u << (base + u);
+      const bool exists = ids[u] != kNullBlock;
+      if (exists) A::StoreRelaxed(entries[u].word, kNullBlock);
+      id = id == kNullBlock ? ids[u] : id;
+      is_other |= exists && ids[u] != id;
+      members |= (exists ? 1u : 0u) << (base + u);
     }
     if (!w.Any(is_other)) {
       run.id = id;

@@ -70,12 +70,12 @@ class ReleaseStep {
       row.status = AgreeOnPlace(g_, table_, batch_, is_ascending, is_place, i, row.status);
       if (row.status != OpStatus::kOk) count = 0;
     }
+    A::FenceAcqRel();  // F0
     if (is_place) {
       batch_.statuses[i] = row.status;
       if (row.status == OpStatus::kOk) Publish(row);
     }
-    A::FenceAcqRel();  // F0
-    b.Sync();          // before another lane's entries are cleared, or its status is set
+    b.Sync();  // before another lane's entries are cleared, or its status is set
     release.Run(release.Span(row.number, row.held - count, count), ahead,
                 batch_.statuses + places.first);
     return true;
@@ -119,7 +119,7 @@ class ReleaseStep {
     return row;
   }
 
-  // A relaxed store: nothing that its readers may look at has changed.
+  // Behind F0, which releases the entries that the row keeps to whoever reads its new word.
   KVPAGE_HOST_DEVICE void Publish(const Row& row) const {
     if (row.count > 0) table_.storage().held_blocks[row.number] = row.held - row.count;
     table_.PublishBehindFence(row.number, row.state);

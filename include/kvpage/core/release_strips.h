@@ -45,7 +45,7 @@ class ReleaseStrips {
 
   // What a lane sees in its strip's first rows, if there is one stage only.
   struct Ahead {
-    BlockId ids[kAhead];
+    BlockId ids[kAhead] = {};
   };
   // `my_span`: of the place that this lane looks after, if any. Collective.
   KVPAGE_HOST_DEVICE Ahead LookAhead(uint64_t my_span) const {
@@ -147,7 +147,7 @@ class ReleaseStrips {
     }
   }
 
-  // Releases the last runs of all strips_. Collective over the block.
+  // Releases the last runs of all strips. Collective over the block.
   KVPAGE_HOST_DEVICE void Merge(Warp& w, FreedBlocks<A, Warp>& freed, const Strip& strip,
                                 OpStatus* statuses, const Together& run) const {
     constexpr uint32_t kIdShift = 32;

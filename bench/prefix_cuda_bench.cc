@@ -26,10 +26,10 @@ constexpr uint32_t kPoolBlocks = 1 << 20;
 // Row 0 is the parent, with a prefix of kPrefixBlocks blocks; the others fork from it.
 class SharingCache {
  public:
-  SharingCache(const Stream& stream, int32_t rows)
+  SharingCache(const Stream& stream, int32_t rows, bool in_order)
       : stream_(stream),
         cache_(Create(stream, rows)),
-        children_(Numbers(rows, 1)),
+        children_(Children(rows, in_order)),
         parents_(std::vector<int32_t>(rows, 0)),
         tokens_(std::vector<int32_t>(rows, kPrefixBlocks * kBlockTokens)),
         statuses_(std::vector<OpStatus>(rows, OpStatus::kInvalid)),
@@ -52,6 +52,12 @@ class SharingCache {
   }
 
  private:
+  static std::vector<int32_t> Children(int32_t rows, bool in_order) {
+    std::vector<int32_t> children = Numbers(rows, 1);
+    // An odd stride visits each of a power of two of them once.
+    for (int32_t i = 0; i < rows && !in_order; ++i) children[i] = 1 + i * 37 % rows;
+    return children;
+  }
   static std::unique_ptr<KvCache> Create(const Stream& stream, int32_t rows) {
     auto created =
         CreateCudaKvCache(stream.ref(), {.num_blocks = kPoolBlocks,
@@ -104,13 +110,14 @@ class ServerMemory {
   ServerTable table_;
 };
 
-// items_per_second counts references, both ways. over_counts_alone and over_server_way: how many
-// times faster it is than the one and the other; *_us: the time of one fork and close of all
-// rows.
+// in_order: the children's numbers ascend. items_per_second counts references, both ways.
+// over_counts_alone and over_server_way: how many times faster it is than the one and the other;
+// *_us: the time of one fork and close of all rows, empty_us that of two nodes that do nothing,
+// without which no way can do.
 void BM_PrefixForkClose(benchmark::State& state) {
   const int32_t rows = static_cast<int32_t>(state.range(0));
   Stream stream;
-  SharingCache cache(stream, rows);
+  SharingCache cache(stream, rows, state.range(1) != 0);
   const ServerMemory memory(rows);
   const auto pairs = [&](auto enqueue_pair) {
     return [enqueue_pair] {
@@ -126,14 +133,21 @@ void BM_PrefixForkClose(benchmark::State& state) {
                  CheckCuda(LaunchServerFork(stream.get(), memory.table()));
                  CheckCuda(LaunchServerClose(stream.get(), memory.table()));
                }));
-  merged.Replay();  // warm up
+  Graph empty(stream, pairs([&] {
+                CheckCuda(LaunchEmpty(stream.get(), 256));
+                CheckCuda(LaunchEmpty(stream.get(), 256));
+              }));
+  empty.Replay();  // warm up
+  merged.Replay();
   counts.Replay();
   server.Replay();
   Samples samples;
+  Samples empty_samples;
   Samples counts_samples;
   Samples server_samples;
   for (auto _ : state) {
     samples.Add(state, merged.Replay());
+    empty_samples.Add(empty.Replay());
     counts_samples.Add(counts.Replay());
     server_samples.Add(server.Replay());
   }
@@ -142,6 +156,7 @@ void BM_PrefixForkClose(benchmark::State& state) {
   const double seconds = samples.Median();
   state.counters["items_per_second"] = 2.0 * kPairs * rows * kPrefixBlocks / seconds;
   state.counters["time_us"] = seconds * 1e6 / kPairs;
+  state.counters["empty_us"] = empty_samples.Median() * 1e6 / kPairs;
   state.counters["counts_alone_us"] = counts_samples.Median() * 1e6 / kPairs;
   state.counters["server_way_us"] = server_samples.Median() * 1e6 / kPairs;
   state.counters["over_counts_alone"] = counts_samples.Median() / seconds;
@@ -149,10 +164,8 @@ void BM_PrefixForkClose(benchmark::State& state) {
 }
 
 BENCHMARK(BM_PrefixForkClose)
-    ->ArgName("rows")
-    ->Arg(64)
-    ->Arg(1024)
-    ->Arg(8192)
+    ->ArgNames({"rows", "in_order"})
+    ->ArgsProduct({{64, 1024, 8192}, {1, 0}})
     ->Iterations(50)
     ->UseManualTime();
 

@@ -24,22 +24,34 @@ cudaError_t LaunchKernel(void (*kernel)(Parameters...), dim3 grid, uint32_t thre
   return cudaLaunchKernelEx(&config, kernel, arguments...);
 }
 
-// The same for one cluster of `blocks` thread blocks.
+// The same for a kernel that begins with AwaitEarlierWork (sm_90 and later: `blocks` thread blocks
+// in clusters of `in_cluster`): it may be brought onto the GPU while what is before it in the
+// stream comes to its end.
 template <class... Parameters, class... Arguments>
-cudaError_t LaunchCluster(void (*kernel)(Parameters...), uint32_t blocks, uint32_t threads,
-                          cudaStream_t stream, const Arguments&... arguments) {
-  cudaLaunchAttribute attribute = {};
-  attribute.id = cudaLaunchAttributeClusterDimension;
-  attribute.val.clusterDim.x = blocks;
-  attribute.val.clusterDim.y = 1;
-  attribute.val.clusterDim.z = 1;
+cudaError_t LaunchEarly(void (*kernel)(Parameters...), uint32_t blocks, uint32_t in_cluster,
+                        uint32_t threads, cudaStream_t stream, const Arguments&... arguments) {
+  cudaLaunchAttribute attributes[2] = {};
+  attributes[0].id = cudaLaunchAttributeProgrammaticStreamSerialization;
+  attributes[0].val.programmaticStreamSerializationAllowed = 1;
+  attributes[1].id = cudaLaunchAttributeClusterDimension;
+  attributes[1].val.clusterDim.x = in_cluster;
+  attributes[1].val.clusterDim.y = 1;
+  attributes[1].val.clusterDim.z = 1;
   cudaLaunchConfig_t config = {};
   config.gridDim = dim3(blocks);
   config.blockDim = dim3(threads);
   config.stream = stream;
-  config.attrs = &attribute;
-  config.numAttrs = 1;
+  config.attrs = attributes;
+  config.numAttrs = in_cluster > 1 ? 2 : 1;
   return cudaLaunchKernelEx(&config, kernel, arguments...);
+}
+
+// Waits for what is before this kernel in its stream, all of it done and visible. Behind it the
+// next kernel may be brought onto the GPU, and no more than that one.
+__device__ inline void AwaitEarlierWork() {
+#if __CUDA_ARCH__ >= 900
+  asm volatile("griddepcontrol.wait;\n\tgriddepcontrol.launch_dependents;" ::: "memory");
+#endif
 }
 
 // Thread blocks of `threads` for `items` pieces of work that are shared out with a grid-wide

@@ -11,6 +11,7 @@
 
 #include "kvpage/core/append_rows.h"
 #include "kvpage/core/fork_rows.h"
+#include "kvpage/core/fork_step.h"
 #include "tests/sched/pool_world.h"
 #include "tests/support/sched_warp.h"
 #include "tests/support/test_seed.h"
@@ -47,6 +48,8 @@ void RunBatches(G& g, const Pool& pool, const Table& table, Batches& batches) {
                        .parents = &kRowNumbers[0],
                        .tokens = &batches.forked_tokens,
                        .copies = &batches.copy};
+  if (ForkStep<SchedAtomics, G>(g, pool, table, fork).Try()) return;
+  g.Sync();
   ForkRows<SchedAtomics, G>(g, pool, table, fork).Run();
 }
 

@@ -26,8 +26,10 @@
 #include "kvpage/core/copy_blocks.h"
 #include "kvpage/core/count_operation.h"
 #include "kvpage/core/fork_rows.h"
+#include "kvpage/core/fork_step.h"
 #include "kvpage/core/move_tokens.h"
 #include "kvpage/core/release_rows.h"
+#include "kvpage/core/release_step.h"
 #include "kvpage/core/state_hash.h"
 #include "kvpage/kv_cache.h"
 
@@ -62,15 +64,27 @@ class GroupKvCache final : public KvCache {
   }
 
   // The short way if it applies, as on a GPU.
-  template <template <class, class> class Operation, class Batch>
-  absl::Status RunGrow(const Batch& batch) {
+  template <template <class, class> class Operation, class Batch, class Step>
+  absl::Status RunRows(const Batch& batch, Step try_step) {
     return runner_.Run([&]<class G>(G& group) {
-      using Step = typename Operation<A, G>::Step;
-      if (!Step(group, pool_ref_, table_ref_, pool(), batch).Try()) {
+      if (!try_step(group)) {
         group.Sync();
         Operation<A, G>(group, pool_ref_, table_ref_, batch).Run();
       }
       Count(group, batch.batch);
+    });
+  }
+  template <template <class, class> class Operation, class Batch>
+  absl::Status RunGrow(const Batch& batch) {
+    return RunRows<Operation>(batch, [&]<class G>(G& group) {
+      using Step = typename Operation<A, G>::Step;
+      return Step(group, pool_ref_, table_ref_, pool(), batch).Try();
+    });
+  }
+  template <class Batch>
+  absl::Status RunRelease(const Batch& batch) {
+    return RunRows<ReleaseRows>(batch, [&]<class G>(G& group) {
+      return ReleaseStep<A, G>(group, pool_ref_, table_ref_, batch).Try();
     });
   }
 
@@ -86,13 +100,13 @@ class GroupKvCache final : public KvCache {
     return RunGrow<AppendRows>(batch);
   }
   absl::Status DoTruncate(StreamRef, const TruncateBatch& batch) override {
-    return RunRows<ReleaseRows>(batch);
+    return RunRelease(batch);
   }
-  absl::Status DoClose(StreamRef, const CloseBatch& batch) override {
-    return RunRows<ReleaseRows>(batch);
-  }
+  absl::Status DoClose(StreamRef, const CloseBatch& batch) override { return RunRelease(batch); }
   absl::Status DoFork(StreamRef, const ForkBatch& batch) override {
-    return RunRows<ForkRows>(batch);
+    return RunRows<ForkRows>(batch, [&]<class G>(G& group) {
+      return ForkStep<A, G>(group, pool_ref_, table_ref_, batch).Try();
+    });
   }
   absl::Status DoBeginDraft(StreamRef, const BeginDraftBatch& batch) override {
     return RunGrow<kvpage::BeginDraft>(batch);

@@ -24,6 +24,7 @@ BATCH = "tests/sched/batch_sched_test.cc"
 TABLE = "tests/sched/table_sched_test.cc"
 STEP = "tests/unit/append_step_test.cc"
 RELEASE = "tests/unit/release_rows_test.cc"
+SHARING = "tests/unit/sharing_steps_test.cc"
 
 _READ_GRANTED = """    for (uint32_t s = g.rank(); s < num_shards(); s += g.size()) {
       granted_sum += A::LoadRelaxed(granted(s));
@@ -146,6 +147,23 @@ MUTANTS = [
            [("release_rows.h", "      if (count == 0) return EntrySpan{};\n",
              "      if (count == 0 || !rows.ok(place)) return EntrySpan{};\n")],
            RELEASE, "*ADoubleFreeSeenByOneWarp*"),
+    Mutant("release-step-trusts-order", "rows in any order are taken for different ones",
+           [("row_agreement.h", "return !b.Any(!is_ascending);", "return !b.Any(size == ~0u);")],
+           SHARING, "*ACluster*"),
+    Mutant("release-step-all-do-it", "every cluster does the batches for which one has to meet",
+           [("release_step.h", "      if (block >= num_blocks) return true;", "      if (block >= "
+             "num_blocks) block -= num_blocks;")], SHARING, "*DoNotMeet*"),
+    Mutant("release-step-forgets-warps", "a warp counts on the uppermost for a block it has not",
+           [("release_strips.h", "      if (uppermost >> kIdShift == run.id) times = 0;\n",
+             "      if (uppermost != ~uint64_t{0}) times = 0;\n")], SHARING, "*OneBlock*"),
+    Mutant("fork-step-forgets-warps", "a warp counts on the uppermost for a block it has not",
+           [("fork_step.h", "rank())] >> kIdShift == run.id) return;",
+             "rank())] != ~uint64_t{0}) return;")], SHARING, "*OneBlock*"),
+    Mutant("fork-step-own-order", "each place is judged by what others have published",
+           [("fork_step.h", "    if (is_place) Judge(row, i);\n", ""),
+            ("fork_step.h", "    ClearCopies();\n    b.Sync();",
+             "    if (is_place) Judge(row, i);\n    ClearCopies();\n    b.Sync();")],
+           SHARING, "*OneBlock*"),
     # --- free bits ---
     Mutant("bits-no-second-look", "who clears a summary bit does not look at the leaf again",
            [("free_bits.h", "    if (A::LoadRelaxed(&s_.leaves[leaf]) != 0) A::OrRelease(Summary("

@@ -105,6 +105,10 @@ class BlockWordsRef {
     return OpStatus::kOk;
   }
 
+  // The same where the look has been: the block has an owner who keeps it meanwhile, and too many
+  // references have been ruled out.
+  KVPAGE_HOST_DEVICE void ShareHeld(BlockId id, uint32_t n) const { A::AddRelaxed(Word(id), n); }
+
   // Takes n references away. If they were the last ones, the block's life has ended and the caller
   // makes it free.
   KVPAGE_HOST_DEVICE Dropped Drop(BlockId id, uint32_t n, uint32_t generation) const {
@@ -116,10 +120,15 @@ class BlockWordsRef {
   KVPAGE_HOST_DEVICE Dropped DropBetweenFences(BlockId id, uint32_t n, uint32_t generation) const {
     return Drop(id, n, generation, kNone);
   }
-  // The same for one reference of a block whose state was looked at before, and before F0. F1 is
-  // executed here if somebody has changed the word since.
-  KVPAGE_HOST_DEVICE Dropped DropSeen(BlockId id, const BlockState& seen) const {
-    return Drop(id, 1, kAnyGeneration, seen.Word(), kLate);
+  // The same in two parts, with other work between: the look, and the drop of whatever life.
+  KVPAGE_HOST_DEVICE uint32_t Look(BlockId id) const { return A::LoadRelaxed(Word(id)); }
+  KVPAGE_HOST_DEVICE Dropped DropLookedAt(BlockId id, uint32_t n, uint32_t look) const {
+    return Drop(id, n, kAnyGeneration, look, kNone);
+  }
+  // The same for a look from before F0. F1 is executed here, if somebody has changed the word
+  // since.
+  KVPAGE_HOST_DEVICE Dropped DropSeen(BlockId id, uint32_t n, uint32_t look) const {
+    return Drop(id, n, kAnyGeneration, look, kLate);
   }
 
  private:

@@ -91,8 +91,8 @@ class CommitDraft {
     uint32_t blocks = 0;
     uint32_t kept = 0;
     BlockId first = kNullBlock, second = kNullBlock;  // its draft entries 0 and 1
-    BlockState first_seen, second_seen;
-    uint32_t index = 0;  // of the block that the draft begins in
+    uint32_t first_look = 0, second_look = 0;         // at their words
+    uint32_t index = 0;                               // of the block that the draft begins in
     uint32_t held = 0;
   };
 
@@ -115,8 +115,8 @@ class CommitDraft {
     draft.held = A::LoadRelaxed(&s.held_blocks[draft.row]);
     draft.first = table.DraftEntry(draft.row, draft.branch, 0);
     if (s.draft_branch_blocks > 1) draft.second = table.DraftEntry(draft.row, draft.branch, 1);
-    if (draft.first != kNullBlock) draft.first_seen = pool.words().State(draft.first);
-    if (draft.second != kNullBlock) draft.second_seen = pool.words().State(draft.second);
+    if (draft.first != kNullBlock) draft.first_look = pool.words().Look(draft.first);
+    if (draft.second != kNullBlock) draft.second_look = pool.words().Look(draft.second);
     draft.status = draft.state.open ? OpStatus::kWrongState : OpStatus::kClosed;
     if (!draft.state.drafting && !is_taken) return draft;
     draft.status = OpStatus::kInvalid;
@@ -197,10 +197,10 @@ class CommitDraft {
         // The common step: a block or none.
         const bool two = draft.first != kNullBlock && draft.second != kNullBlock;
         if (w.Any(two))
-          all_ok = DropOne(draft.row, 1, two ? draft.second : kNullBlock, draft.second_seen, freed);
+          all_ok = DropOne(draft.row, 1, two ? draft.second : kNullBlock, draft.second_look, freed);
         const bool is_first = draft.first != kNullBlock;
         all_ok &= DropOne(draft.row, is_first ? 0 : 1, is_first ? draft.first : draft.second,
-                          is_first ? draft.first_seen : draft.second_seen, freed);
+                          is_first ? draft.first_look : draft.second_look, freed);
       }
       // Somebody released a block that was the draft's: tell it, and carry on.
       if (!all_ok) statuses()[i] = OpStatus::kDoubleFree;
@@ -210,12 +210,12 @@ class CommitDraft {
 
   // In draft entry n of a row with one branch. False: it had been released. Collective.
   template <Group W>
-  KVPAGE_HOST_DEVICE bool DropOne(uint32_t row, uint32_t n, BlockId id, const BlockState& seen,
+  KVPAGE_HOST_DEVICE bool DropOne(uint32_t row, uint32_t n, BlockId id, uint32_t look,
                                   FreedBlocks<A, W>& freed) const {
     Dropped dropped{OpStatus::kOk, false};
     if (id != kNullBlock) {
       table_.SetDraftEntry(row, 0, n, kNullBlock);
-      dropped = pool_.words().DropSeen(id, seen);
+      dropped = pool_.words().DropSeen(id, 1, look);
     }
     freed.Add(dropped.last, id);
     if (dropped.status == OpStatus::kOk) return true;
@@ -237,9 +237,9 @@ class CommitDraft {
       const BlockId old = at < draft.held ? table_.Entry(draft.row, at) : kNullBlock;
       table_.SetEntry(draft.row, at, id);
       table_.SetDraftEntry(draft.row, draft.branch, n, old);
-      const BlockState seen = old != kNullBlock ? pool_.words().State(old) : BlockState{};
-      if (n == 0) draft.first = old, draft.first_seen = seen;
-      if (n == 1) draft.second = old, draft.second_seen = seen;
+      const uint32_t look = old != kNullBlock ? pool_.words().Look(old) : 0;
+      if (n == 0) draft.first = old, draft.first_look = look;
+      if (n == 1) draft.second = old, draft.second_look = look;
       replaced |= old != kNullBlock;
     }
     const uint32_t needed = draft.index + draft.kept;

@@ -28,6 +28,8 @@ namespace kvpage {
 template <Atomics A, Group G>
 class CompactDraft {
  public:
+  static constexpr bool kIsShort = true;  // has no way that is worth a function of its own
+
   KVPAGE_HOST_DEVICE CompactDraft(G& g, const BlockPoolRef<A>&, const PageTableRef<A>& table,
                                   const CompactDraftBatch& batch)
       : g_(g), table_(table), batch_(batch) {}

@@ -38,7 +38,8 @@ class ThreadBlockGroup {
   __device__ uint32_t rank() const { return threadIdx.x; }
   __device__ uint32_t size() const { return blockDim.x; }
   __device__ void Sync() const { __syncthreads(); }
-  __device__ bool Any(bool b) const { return __syncthreads_or(b) != 0; }
+  __device__ bool Any(bool b) const { return SyncAny(b); }
+  __device__ bool SyncAny(bool b) const { return __syncthreads_or(b) != 0; }  // Sync and Any
 
   __device__ uint32_t First(bool b) { return Min(b ? rank() : size()); }
   template <class T>

@@ -70,6 +70,13 @@ class WarpCollectives {
     }
     return v;
   }
+  __device__ uint32_t Min(uint32_t v) const {
+#if __CUDA_ARCH__ >= 800
+    return __reduce_min_sync(self().mask(), v);
+#else
+    return Min<uint32_t>(v);
+#endif
+  }
   template <class T>
   __device__ T ExclusiveScan(T v, T& total) const {
     const uint32_t rank = self().rank();

@@ -40,7 +40,9 @@ struct PendingStorage {
   FreeBitsStorage bits;       // of the first set; the others follow, leaves and summaries apart
   uint32_t num_sets = 0;
 
-  static constexpr uint64_t NumWords(uint32_t num_sets) { return 1 + 2 * uint64_t{num_sets}; }
+  KVPAGE_HOST_DEVICE static constexpr uint64_t NumWords(uint32_t num_sets) {
+    return 1 + 2 * uint64_t{num_sets};
+  }
 };
 
 template <Atomics A>

@@ -7,9 +7,9 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
-#include <functional>
 #include <vector>
 
+#include "tests/cuda/captured_graph.h"
 #include "tests/support/cuda_backend.h"
 #include "tests/support/random.h"
 #include "tests/support/test_seed.h"
@@ -25,32 +25,6 @@ constexpr KvCacheOptions kOptions = {.num_blocks = 300,
                                      .max_sequences = kRows,
                                      .max_blocks_per_sequence = 12,
                                      .blocks_per_shard = 64};
-
-// What a capture of the operations that `enqueue` makes turns into.
-class Graph {
- public:
-  explicit Graph(const std::function<void(StreamRef)>& enqueue) {
-    const cudaStream_t stream = CudaBackend::Stream().get();
-    EXPECT_EQ(cudaStreamBeginCapture(stream, cudaStreamCaptureModeGlobal), cudaSuccess);
-    enqueue(CudaBackend::Stream());
-    EXPECT_EQ(cudaStreamEndCapture(stream, &graph_), cudaSuccess);
-    EXPECT_EQ(cudaGraphInstantiate(&executable_, graph_, 0), cudaSuccess);
-  }
-  ~Graph() {
-    cudaGraphExecDestroy(executable_);
-    cudaGraphDestroy(graph_);
-  }
-  Graph(const Graph&) = delete;
-  Graph& operator=(const Graph&) = delete;
-
-  void Replay() {
-    EXPECT_EQ(cudaGraphLaunch(executable_, CudaBackend::Stream().get()), cudaSuccess);
-  }
-
- private:
-  cudaGraph_t graph_ = nullptr;
-  cudaGraphExec_t executable_ = nullptr;
-};
 
 // One step of a server, in pinned memory: some rows grow and some are closed.
 struct Step {
@@ -97,7 +71,7 @@ TEST(GraphCapture, ReplaysReadRowsTokensAndCountsAnew) {
   GuardedArena arena(*gpu.access().shared, 1 << 16);
   const Step step(arena);
   ASSERT_TRUE(gpu.cache().Synchronize(gpu.stream()).ok());
-  Graph graph([&](StreamRef stream) {
+  CapturedGraph graph([&](StreamRef stream) {
     EXPECT_TRUE(gpu.cache().Append(stream, step.Append()).ok());
     EXPECT_TRUE(gpu.cache().Close(stream, {step.Closing()}).ok());
   });
@@ -158,7 +132,7 @@ TEST(GraphCapture, ManyReplaysWithoutTheHostInBetween) {
       .data = tensor_memory.get(), .block_stride = 64, .token_stride = 16, .head_bytes = 16};
   KvCache& cache = d.cache();
   ASSERT_TRUE(cache.Synchronize(d.stream()).ok());
-  Graph graph([&](StreamRef s) {
+  CapturedGraph graph([&](StreamRef s) {
     EXPECT_TRUE(cache.Reserve(s, {parents, lengths}).ok());
     EXPECT_TRUE(cache.Fork(s, {children, parents.rows, lengths, fork_copies}).ok());
     EXPECT_TRUE(cache.CopyBlocks(s, fork_copies, 4, {&tensor, 1}).ok());
@@ -203,7 +177,7 @@ TEST(GraphCapture, AHashAndAnAuditCanBeCapturedToo) {
   uint64_t* const hash = carver.Take<uint64_t>(1);
   AuditReport* const report = carver.Take<AuditReport>(1);
   uint32_t* const workspace = carver.Take<uint32_t>(kOptions.num_blocks);
-  Graph graph([&](StreamRef s) {
+  CapturedGraph graph([&](StreamRef s) {
     EXPECT_TRUE(d.cache().StateHash(s, hash).ok());
     EXPECT_TRUE(d.cache().Audit(s, report, absl::MakeSpan(workspace, kOptions.num_blocks)).ok());
   });

@@ -20,13 +20,14 @@ constexpr std::string_view kIntroduction =
 what the cache did. No model is run and no GPU is needed: only blocks and page tables move.
 
 Requests are admitted first come, first served; prompts are computed in chunks, running requests
-get one token a step, and when the pool is full the youngest is preempted and starts again later.
+get one token a step (with --speculate as many as were guessed right, and one), and when the pool is full the youngest is preempted and starts again later.
 Time is not simulated: arrival times give the order of the requests and nothing else.
 
 Examples:
   kvpage-replay                                       a synthetic workload, in a second or so
   kvpage-replay --blocks=100000                       in a pool that is never full
   kvpage-replay --trace=trace.jsonl --blocks=65536    a recorded trace
+  kvpage-replay --speculate=4 --accept=0.7            with drafts of four guessed tokens
   kvpage-replay --backend=cuda --json=report.json     on a GPU, report as JSON too
 
 Exit code: 0 all requests served or rejected and the audit is clean; 1 the cache failed or the audit
@@ -41,7 +42,7 @@ struct FlagGroup {
 const FlagGroup kFlagGroups[] = {
     {"Requests", {"trace", "format", "limit", "strict", "requests", "seed"}},
     {"Cache", {"backend", "blocks", "block_tokens", "max_rows", "max_tokens_per_row"}},
-    {"Serving", {"step_tokens", "chunk_tokens", "admit"}},
+    {"Serving", {"step_tokens", "chunk_tokens", "admit", "speculate", "accept"}},
     {"Checks and output", {"audit_every", "json", "progress"}},
 };
 

@@ -20,7 +20,8 @@ constexpr std::string_view kIntroduction =
 what the cache did. No model is run and no GPU is needed: only blocks and page tables move.
 
 Requests are admitted first come, first served; prompts are computed in chunks, running requests
-get one token a step (with --speculate as many as were guessed right, and one), and when the pool is full the youngest is preempted and starts again later.
+get one token a step, and when the pool is full the youngest is preempted and starts again later.
+With --speculate, a request gets one token a step and those that were guessed right.
 Time is not simulated: arrival times give the order of the requests and nothing else.
 
 Examples:

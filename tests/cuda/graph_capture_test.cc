@@ -122,7 +122,8 @@ TEST(GraphCapture, ManyReplaysWithoutTheHostInBetween) {
   const BlockListBatch shared = {arena.Take(Ids{1, 2, 7, 7}), 4, statuses(4)};
   const BlockListBatch released = {arena.Take(Ids{7, 1, 7, 2}), 4, statuses(4)};
   const int32_t* lengths = arena.Take(Tokens(4, 21));
-  const int32_t* more = arena.Take(Tokens{9, 0, 3, 27});
+  const Tokens appended_tokens = {9, 0, 3, 27};
+  const int32_t* more = arena.Take(appended_tokens);
   BlockCopy* copies = arena.Take(Copies(4));
   BlockCopy* fork_copies = arena.Take(Copies(4));
   int64_t* slots = arena.Take(Slots(40));
@@ -155,8 +156,9 @@ TEST(GraphCapture, ManyReplaysWithoutTheHostInBetween) {
   const CacheSnapshot after = d.Snapshot();
   for (int32_t row = 0; row < kRows; ++row) {
     const bool was_forked = row >= 8 && row < 12;
-    EXPECT_EQ(after.rows[row].generation,
-              before.rows[row].generation + (was_forked ? kReplays : 0));
+    // Once for the Close, and once for a Truncate that had something to do.
+    const uint32_t times = !was_forked ? 0 : appended_tokens[row - 8] > 0 ? 2 : 1;
+    EXPECT_EQ(after.rows[row].generation, before.rows[row].generation + times * kReplays);
     EXPECT_EQ(after.rows[row].entries, before.rows[row].entries);
     EXPECT_EQ(after.rows[row].is_open, before.rows[row].is_open);
   }

@@ -44,7 +44,7 @@ cudaError_t LaunchAbortDraft(cudaStream_t stream, const BlockPoolStorage& pool,
 cudaError_t LaunchCompactDraft(cudaStream_t stream, const BlockPoolStorage& pool,
                                const PageTableStorage& table, const CompactDraftBatch& batch);
 
-// With no default in the arguments.
+// The three get batches whose defaults have been replaced.
 cudaError_t LaunchExportTable(cudaStream_t stream, const PageTableStorage& table,
                               const ExportTableBatch& batch);
 cudaError_t LaunchExportSlots(cudaStream_t stream, const PageTableStorage& table,

@@ -177,7 +177,7 @@ class KVPAGE_EXPORT KvCache {
   virtual absl::Status DoCompactDraft(StreamRef stream, const CompactDraftBatch& batch) = 0;
   virtual absl::Status DoMoveTokens(StreamRef stream, const TokenMove* moves, int32_t num_rows,
                                     const KvTensor& tensor) = 0;
-  // With no default in them.
+  // The three get batches whose defaults have been replaced.
   virtual absl::Status DoExportTable(StreamRef stream, const ExportTableBatch& batch) = 0;
   virtual absl::Status DoExportSlots(StreamRef stream, const ExportSlotsBatch& batch) = 0;
   virtual absl::Status DoExportCsr(StreamRef stream, const ExportCsrBatch& batch) = 0;

@@ -61,6 +61,15 @@ class CudaKvCache final : public KvCache {
                                        table().max_draft_tokens, table().block_tokens, tensor),
                       "MoveTokens");
   }
+  absl::Status DoExportTable(StreamRef stream, const ExportTableBatch& batch) override {
+    return CudaStatus(LaunchExportTable(stream.get(), table(), batch), "ExportTable");
+  }
+  absl::Status DoExportSlots(StreamRef stream, const ExportSlotsBatch& batch) override {
+    return CudaStatus(LaunchExportSlots(stream.get(), table(), batch), "ExportSlots");
+  }
+  absl::Status DoExportCsr(StreamRef stream, const ExportCsrBatch& batch) override {
+    return CudaStatus(LaunchExportCsr(stream.get(), table(), batch), "ExportCsr");
+  }
   absl::Status DoSignal(StreamRef stream, uint64_t epoch, uint64_t* epoch_word) override {
     return CudaStatus(LaunchSignal(stream.get(), pool(), epoch, epoch_word), "Signal");
   }

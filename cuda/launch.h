@@ -15,6 +15,7 @@
 #include "kvpage/core/batch.h"
 #include "kvpage/core/block_pool_storage.h"
 #include "kvpage/core/draft_batch.h"
+#include "kvpage/core/export_batch.h"
 #include "kvpage/core/kv_tensor.h"
 #include "kvpage/core/page_table_storage.h"
 
@@ -42,6 +43,14 @@ cudaError_t LaunchAbortDraft(cudaStream_t stream, const BlockPoolStorage& pool,
                              const PageTableStorage& table, const AbortDraftBatch& batch);
 cudaError_t LaunchCompactDraft(cudaStream_t stream, const BlockPoolStorage& pool,
                                const PageTableStorage& table, const CompactDraftBatch& batch);
+
+// The three get batches whose defaults have been replaced.
+cudaError_t LaunchExportTable(cudaStream_t stream, const PageTableStorage& table,
+                              const ExportTableBatch& batch);
+cudaError_t LaunchExportSlots(cudaStream_t stream, const PageTableStorage& table,
+                              const ExportSlotsBatch& batch);
+cudaError_t LaunchExportCsr(cudaStream_t stream, const PageTableStorage& table,
+                            const ExportCsrBatch& batch);
 
 // Completes *epoch_word, which goes on by one, or, if it is null, `epoch`.
 cudaError_t LaunchSignal(cudaStream_t stream, const BlockPoolStorage& pool, uint64_t epoch,

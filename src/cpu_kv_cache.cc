@@ -18,6 +18,9 @@
 #include "kvpage/core/copy_blocks.h"
 #include "kvpage/core/count_operation.h"
 #include "kvpage/core/cpu_atomics.h"
+#include "kvpage/core/export_csr.h"
+#include "kvpage/core/export_slots.h"
+#include "kvpage/core/export_table.h"
 #include "kvpage/core/fork_rows.h"
 #include "kvpage/core/move_tokens.h"
 #include "kvpage/core/release_rows.h"
@@ -72,6 +75,25 @@ class CpuKvCache final : public KvCache {
   }
   absl::Status DoCompactDraft(StreamRef, const CompactDraftBatch& batch) override {
     return RunRows<kvpage::CompactDraft>(batch);
+  }
+  absl::Status DoExportTable(StreamRef, const ExportTableBatch& batch) override {
+    ThreadGroup thread;
+    kvpage::ExportTable<CpuAtomics, ThreadGroup>(thread, table_ref_, batch).Run(0, 1);
+    return absl::OkStatus();
+  }
+  absl::Status DoExportSlots(StreamRef, const ExportSlotsBatch& batch) override {
+    ThreadGroup thread;
+    const kvpage::ExportSlots<CpuAtomics, ThreadGroup> slots(thread, table_ref_, batch);
+    slots.Scan();
+    slots.Write(0, 1);
+    return absl::OkStatus();
+  }
+  absl::Status DoExportCsr(StreamRef, const ExportCsrBatch& batch) override {
+    ThreadGroup thread;
+    const kvpage::ExportCsr<CpuAtomics> csr(table_ref_, batch);
+    csr.Scan(thread);
+    csr.Fill(0, 1);
+    return absl::OkStatus();
   }
   absl::Status DoSignal(StreamRef, uint64_t epoch, uint64_t* epoch_word) override {
     pool_ref_.pending().Complete(epoch_word == nullptr ? epoch : (*epoch_word)++);

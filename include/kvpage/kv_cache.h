@@ -24,8 +24,8 @@
 //   streams; one thread at a time for the CPU. In-kernel operations on pool() may run at any time.
 // Memory ordering: an operation on a stream sees what was before it on that stream, and publishes
 //   each row it changes with one store of the row's sequence word that releases.
-// Cost: one kernel launch per operation (three per Audit), of one thread block, or of one cluster
-//   of them for more than 1024 rows; no synchronisation, no allocation, no
+// Cost: one kernel launch per operation (three per Audit, see there for exports), of one thread
+//   block, or of one cluster of them for more than 1024 rows; no synchronisation, no allocation, no
 //   read of device memory on the host: all can be captured in a CUDA graph. See docs/design.md.
 // Failure: bad host arguments are InvalidArgument and enqueue nothing; a launch that fails is
 //   Internal; what happens to a row is in its status.
@@ -48,6 +48,7 @@
 #include "kvpage/core/batch.h"
 #include "kvpage/core/block_pool_storage.h"
 #include "kvpage/core/draft_batch.h"
+#include "kvpage/core/export_batch.h"
 #include "kvpage/core/host_mirror.h"
 #include "kvpage/core/kv_tensor.h"
 #include "kvpage/core/page_table_storage.h"
@@ -119,6 +120,12 @@ class KVPAGE_EXPORT KvCache {
   absl::Status MoveTokens(StreamRef stream, const TokenMove* moves, int32_t num_rows,
                           absl::Span<const KvTensor> tensors);
 
+  // Exports: kvpage/core/export_batch.h says what each writes. They change nothing. ExportTable is
+  // one launch, the others are two.
+  absl::Status ExportTable(StreamRef stream, const ExportTableBatch& batch);
+  absl::Status ExportSlots(StreamRef stream, const ExportSlotsBatch& batch);
+  absl::Status ExportCsr(StreamRef stream, const ExportCsrBatch& batch);
+
   // Fences. An epoch is a step, or anything else that may still read blocks when a later operation
   // lets them go: take a number, launch the work, pass it to operations as their fence, and signal
   // it behind the work. Epochs form a timeline: completing one completes all before it; so one that
@@ -183,6 +190,10 @@ class KVPAGE_EXPORT KvCache {
   virtual absl::Status DoCompactDraft(StreamRef stream, const CompactDraftBatch& batch) = 0;
   virtual absl::Status DoMoveTokens(StreamRef stream, const TokenMove* moves, int32_t num_rows,
                                     const KvTensor& tensor) = 0;
+  // The three get batches whose defaults have been replaced.
+  virtual absl::Status DoExportTable(StreamRef stream, const ExportTableBatch& batch) = 0;
+  virtual absl::Status DoExportSlots(StreamRef stream, const ExportSlotsBatch& batch) = 0;
+  virtual absl::Status DoExportCsr(StreamRef stream, const ExportCsrBatch& batch) = 0;
   // Completes *epoch_word, which goes on by one, or, if it is null, `epoch`.
   virtual absl::Status DoSignal(StreamRef stream, uint64_t epoch, uint64_t* epoch_word) = 0;
   virtual absl::Status DoPoll(StreamRef stream) = 0;

@@ -15,6 +15,7 @@
 #include "tests/conformance/close_suite.h"
 #include "tests/conformance/copy_blocks_suite.h"
 #include "tests/conformance/copy_on_write_suite.h"
+#include "tests/conformance/export_suite.h"
 #include "tests/conformance/fork_suite.h"
 #include "tests/conformance/reserve_suite.h"
 #include "tests/conformance/scenario_suite.h"
@@ -29,6 +30,7 @@
   INSTANTIATE_TYPED_TEST_SUITE_P(NAME, Close, BACKEND);        \
   INSTANTIATE_TYPED_TEST_SUITE_P(NAME, CopyBlocks, BACKEND);   \
   INSTANTIATE_TYPED_TEST_SUITE_P(NAME, CopyOnWrite, BACKEND);  \
+  INSTANTIATE_TYPED_TEST_SUITE_P(NAME, Exports, BACKEND);      \
   INSTANTIATE_TYPED_TEST_SUITE_P(NAME, Fork, BACKEND);         \
   INSTANTIATE_TYPED_TEST_SUITE_P(NAME, Reserve, BACKEND);      \
   INSTANTIATE_TYPED_TEST_SUITE_P(NAME, Scenario, BACKEND);     \

@@ -49,10 +49,11 @@ TEST_F(CommandLineTest, UnderstandsEveryWayToWriteAFlag) {
 }
 
 TEST_F(CommandLineTest, PutsEachFlagInItsPlace) {
-  const Options options = OptionsOf(
-      {"--backend=cuda", "--blocks=1", "--block-tokens=2", "--max-rows=3", "--max-tokens-per-row=5",
-       "--chunk-tokens=6", "--step-tokens=7", "--admit=chunk", "--trace=t", "--format=azure",
-       "--limit=8", "--requests=9", "--seed=10", "--audit-every=11", "--json=j", "--progress=off"});
+  const Options options =
+      OptionsOf({"--backend=cuda", "--blocks=1", "--block-tokens=2", "--max-rows=3",
+                 "--max-tokens-per-row=5", "--chunk-tokens=6", "--step-tokens=7", "--admit=chunk",
+                 "--trace=t", "--format=azure", "--limit=8", "--speculate=12", "--accept=0.25",
+                 "--requests=9", "--seed=10", "--audit-every=11", "--json=j", "--progress=off"});
   EXPECT_EQ(options.backend, BackendKind::kCuda);
   EXPECT_EQ(options.cache().num_blocks, 1u);
   EXPECT_EQ(options.cache().block_tokens, 2u);
@@ -61,6 +62,10 @@ TEST_F(CommandLineTest, PutsEachFlagInItsPlace) {
   EXPECT_EQ(options.serving.chunk_tokens, 6u);
   EXPECT_EQ(options.serving.step_tokens, 7u);
   EXPECT_EQ(options.serving.admission, Admission::kChunk);
+  EXPECT_EQ(options.serving.speculate, 12u);
+  EXPECT_EQ(options.serving.accept, 0.25);
+  EXPECT_EQ(options.serving.seed, 10u);
+  EXPECT_EQ(options.cache().max_draft_tokens, 13u);
   EXPECT_EQ(options.trace.name, "t");
   EXPECT_EQ(options.trace.format, TraceFormat::kAzure);
   EXPECT_EQ(options.trace.limit, 8u);
@@ -91,7 +96,12 @@ TEST_F(CommandLineTest, RefusesNumbersOutOfRange) {
     EXPECT_EQ(ErrorOf({argument.c_str()}).find(std::string(name) + " must be from 1 to"), 0u)
         << name;
   }
-  EXPECT_NE(ErrorOf({"--blocks=2000000000"}), "");
+  for (const char* argument : {"--blocks=2000000000", "--speculate=1001", "--accept=1.01",
+                               "--accept=-0.1", "--accept=nan"}) {
+    const absl::FlagSaver saver;
+    EXPECT_NE(ErrorOf({argument}), "") << argument;
+  }
+  EXPECT_EQ(OptionsOf({}).cache().max_draft_tokens, 0u);
 }
 
 TEST_F(CommandLineTest, HelpAndVersionAreCommands) {

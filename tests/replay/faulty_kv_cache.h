@@ -21,7 +21,7 @@
 
 namespace kvpage::test {
 
-enum class Operation { kReserve, kAppend, kClose };
+enum class Operation { kReserve, kAppend, kBeginDraft, kCommitDraft, kClose };
 
 struct Call {
   Operation operation;
@@ -82,6 +82,26 @@ class FaultyKvCache final : public KvCache {
     status.Update(Keep(Operation::kClose, batch.batch, nullptr));
     return status;
   }
+  absl::Status DoBeginDraft(StreamRef stream, const BeginDraftBatch& batch) override {
+    absl::Status status = cache_->BeginDraft(stream, batch);
+    status.Update(Keep(Operation::kBeginDraft, batch.batch, batch.tokens));
+    return status;
+  }
+  absl::Status DoCommitDraft(StreamRef stream, const CommitDraftBatch& batch) override {
+    absl::Status status = cache_->CommitDraft(stream, batch);
+    status.Update(Keep(Operation::kCommitDraft, batch.batch, batch.tokens));
+    return status;
+  }
+  absl::Status DoAbortDraft(StreamRef, const AbortDraftBatch&) override { return Unused(); }
+  absl::Status DoCompactDraft(StreamRef, const CompactDraftBatch&) override { return Unused(); }
+  absl::Status DoMoveTokens(StreamRef, const TokenMove*, int32_t, const KvTensor&) override {
+    return Unused();
+  }
+  absl::Status DoExportTable(StreamRef, const ExportTableBatch&) override { return Unused(); }
+  absl::Status DoExportSlots(StreamRef, const ExportSlotsBatch&) override { return Unused(); }
+  absl::Status DoExportCsr(StreamRef, const ExportCsrBatch&) override { return Unused(); }
+  absl::Status DoSignal(StreamRef, uint64_t, uint64_t*) override { return Unused(); }
+  absl::Status DoPoll(StreamRef) override { return Unused(); }
   absl::Status DoTruncate(StreamRef, const TruncateBatch&) override { return Unused(); }
   absl::Status DoFork(StreamRef, const ForkBatch&) override { return Unused(); }
   absl::Status DoShare(StreamRef, const BlockListBatch&) override { return Unused(); }

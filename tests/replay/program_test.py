@@ -101,6 +101,22 @@ class CpuTest(ProgramTest):
             self.assertEqual(first[part], second[part])
         self.assertNotEqual(first["counts"], other["counts"])
 
+    def test_speculation_serves_the_same_in_fewer_steps(self):
+        plain = self.report("--requests=200", "--blocks=1024")
+        arguments = ("--requests=200", "--blocks=1024", "--speculate=4", "--accept=0.7")
+        first = self.report(*arguments)
+        second = self.report(*arguments, "--audit-every=1")
+        other = self.report(*arguments[:-1], "--accept=0.2")
+        for part in ("counts", "pool", "state_hash"):
+            self.assertEqual(first[part], second[part])
+        for report in (first, other):
+            for count in ("served", "prompt_tokens", "generated_tokens"):
+                self.assertEqual(report["counts"][count], plain["counts"][count])
+        self.assertLess(first["counts"]["steps"], other["counts"]["steps"])
+        self.assertLess(other["counts"]["steps"], plain["counts"]["steps"])
+        self.assertLess(other["counts"]["accepted_tokens"], first["counts"]["accepted_tokens"])
+        self.assertNotIn("drafts", plain["counts"])
+
     def test_wrong_use_is_one_line_and_exit_code_2(self):
         self.check_error(2, "no flag --bloks", "--bloks=5")
         self.check_error(2, "--blocks cannot be 'many'", "--blocks=many")
@@ -135,6 +151,10 @@ class CudaTest(ProgramTest):
     def test_preemptions_give_the_same_state(self):
         self.check_same("--requests=300", "--blocks=1024", "--audit-every=200")
         self.check_same("--requests=300", "--blocks=1024", "--admit=chunk")
+
+    def test_speculation_gives_the_same_state(self):
+        self.check_same("--requests=300", "--blocks=1024", "--speculate=4", "--audit-every=200")
+        self.check_same(f"--trace={DATA / 'mooncake.jsonl'}", "--speculate=7", "--accept=0.9")
 
 
 def main():

@@ -107,6 +107,29 @@ TEST_F(ReportTest, TheJsonHasEveryNumber) {
   EXPECT_EQ(json["state_hash"], "0x0000000000000abc");
 }
 
+TEST_F(ReportTest, SpeculationIsReportedIfThereIsAny) {
+  EXPECT_EQ(LineOf(Text(), "drafted"), "");
+  EXPECT_FALSE(Json()["counts"].contains("drafts"));
+  options_.serving.speculate = 4;
+  result_.counts.drafts = 5;
+  result_.counts.drafted_tokens = 19;
+  result_.counts.accepted_tokens = 8;
+  result_.counts.shrunk_drafts = 2;
+  result_.drafts = {.calls = 4, .rows = 7, .seconds = 1};
+  result_.commits = {.calls = 3, .rows = 5, .seconds = 1};
+  EXPECT_EQ(LineOf(Text(), "drafted"), "drafted 19 tokens guessed in 5 drafts");
+  EXPECT_EQ(LineOf(Text(), "accepted"), "accepted 8 tokens guessed right");
+  EXPECT_EQ(LineOf(Text(), "begin draft"), "begin draft 1.000 s in 4 calls for 7 rows");
+  const nlohmann::json json = Json();
+  EXPECT_EQ(json["options"]["speculate"], 4);
+  EXPECT_EQ(json["counts"]["drafts"], 5);
+  EXPECT_EQ(json["counts"]["drafted_tokens"], 19);
+  EXPECT_EQ(json["counts"]["accepted_tokens"], 8);
+  EXPECT_EQ(json["counts"]["shrunk_drafts"], 2);
+  EXPECT_EQ(json["time"]["commit_draft"]["rows"], 5);
+  EXPECT_EQ(json["time"]["library_seconds"], 4.0);
+}
+
 TEST_F(ReportTest, AFailedAuditStandsOut) {
   result_.audits.problem = "open_rows 1";
   EXPECT_EQ(LineOf(Text(), "audits"), "audits 1 the last FAILED: open_rows 1");

@@ -176,14 +176,19 @@ TEST(SchedulerTest, ServesAnythingInAnyPool) {
     const uint64_t seed = BaseSeed() * 1000 + i;
     SCOPED_TRACE(testing::Message() << "seed " << seed);
     Random random(seed);
+    const uint32_t speculate = random.Percent(50) ? random.Between(1, 6) : 0;
     const KvCacheOptions cache = {.num_blocks = random.Between(1, 120),
                                   .block_tokens = random.Between(1, 20),
                                   .max_sequences = random.Between(1, 12),
-                                  .max_blocks_per_sequence = random.Between(1, 60)};
+                                  .max_blocks_per_sequence = random.Between(1, 60),
+                                  .max_draft_tokens = speculate == 0 ? 0 : speculate + 1};
     const ServingOptions options = {
         .chunk_tokens = random.Between(1, 40),
         .step_tokens = random.Between(1, 100),
-        .admission = random.Percent(50) ? Admission::kPrompt : Admission::kChunk};
+        .admission = random.Percent(50) ? Admission::kPrompt : Admission::kChunk,
+        .speculate = speculate,
+        .accept = 0.1 * random.Below(11),
+        .seed = seed};
     std::vector<replay::Request> requests(random.Between(1, 40));
     uint64_t can_fit = 0;
     for (replay::Request& request : requests) {

@@ -25,6 +25,9 @@
 #include "kvpage/core/compact_draft.h"
 #include "kvpage/core/copy_blocks.h"
 #include "kvpage/core/count_operation.h"
+#include "kvpage/core/export_csr.h"
+#include "kvpage/core/export_slots.h"
+#include "kvpage/core/export_table.h"
 #include "kvpage/core/fork_rows.h"
 #include "kvpage/core/fork_step.h"
 #include "kvpage/core/move_tokens.h"
@@ -120,6 +123,35 @@ class GroupKvCache final : public KvCache {
   absl::Status DoCompactDraft(StreamRef, const CompactDraftBatch& batch) override {
     return RunRows<kvpage::CompactDraft>(batch);
   }
+  // By two groups after one another, who must share the rows out completely.
+  absl::Status DoExportTable(StreamRef, const ExportTableBatch& batch) override {
+    return RunTwice([&]<class G>(G& group, uint32_t index) {
+      kvpage::ExportTable<A, G>(group, table_ref_, batch).Run(index, 2);
+    });
+  }
+  absl::Status DoExportSlots(StreamRef, const ExportSlotsBatch& batch) override {
+    absl::Status status = runner_.Run(
+        [&]<class G>(G& group) { kvpage::ExportSlots<A, G>(group, table_ref_, batch).Scan(); });
+    status.Update(RunTwice([&]<class G>(G& group, uint32_t index) {
+      kvpage::ExportSlots<A, G>(group, table_ref_, batch).Write(index, 2);
+    }));
+    return status;
+  }
+  absl::Status DoExportCsr(StreamRef, const ExportCsrBatch& batch) override {
+    const kvpage::ExportCsr<A> csr(table_ref_, batch);
+    absl::Status status = runner_.Run([&]<class G>(G& group) { csr.Scan(group); });
+    for (uint64_t worker : {2, 0, 1}) csr.Fill(worker, 3);
+    return status;
+  }
+  template <class Body>
+  absl::Status RunTwice(Body body) {
+    absl::Status status;
+    for (uint32_t index : {1, 0}) {
+      status.Update(runner_.Run([&]<class G>(G& group) { body(group, index); }));
+    }
+    return status;
+  }
+
   absl::Status DoSignal(StreamRef, uint64_t epoch, uint64_t* epoch_word) override {
     pool_ref_.pending().Complete(epoch_word == nullptr ? epoch : (*epoch_word)++);
     return absl::OkStatus();

@@ -22,6 +22,7 @@ EARLY_SETTLE = "tests/sched/early_settle_sched_test.cc"
 STALE_HANDLE = "tests/sched/stale_handle_sched_test.cc"
 BATCH = "tests/sched/batch_sched_test.cc"
 TABLE = "tests/sched/table_sched_test.cc"
+EXPORT = "tests/sched/export_sched_test.cc"
 STEP = "tests/unit/append_step_test.cc"
 RELEASE = "tests/unit/release_rows_test.cc"
 SHARING = "tests/unit/sharing_steps_test.cc"
@@ -249,4 +250,8 @@ MUTANTS = [
     Mutant("table-read-relaxed", "a row's length is read without acquire",
            [("page_table_ref.h", "SequenceState::Parse(A::LoadAcquire(SequenceWord(row)))",
              "SequenceState::Parse(A::LoadRelaxed(SequenceWord(row)))")], TABLE, "*"),
+    # --- exports ---
+    Mutant("export-no-meeting", "lanes read entries without having met the one that read the word",
+           [("export_reader.h", "    g.Sync();  // the entries are read after the word\n", "")],
+           EXPORT, "*"),
 ]

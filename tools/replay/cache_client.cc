@@ -41,6 +41,22 @@ absl::Status CacheClient::Append(size_t num_rows, uint64_t num_tokens) {
   });
 }
 
+absl::Status CacheClient::BeginDraft(size_t num_rows, uint64_t num_tokens) {
+  return Run(drafts_, num_rows, [&] {
+    return cache_.BeginDraft(stream_, {.batch = Batch(num_rows),
+                                       .tokens = buffers_.tokens().data(),
+                                       .slots = buffers_.slots().data(),
+                                       .slot_capacity = static_cast<int64_t>(num_tokens)});
+  });
+}
+
+absl::Status CacheClient::CommitDraft(size_t num_rows) {
+  return Run(commits_, num_rows, [&] {
+    return cache_.CommitDraft(stream_,
+                              {.batch = Batch(num_rows), .tokens = buffers_.tokens().data()});
+  });
+}
+
 absl::Status CacheClient::Close(size_t num_rows) {
   return Run(closes_, num_rows, [&] { return cache_.Close(stream_, {.batch = Batch(num_rows)}); });
 }

@@ -45,10 +45,14 @@ class CacheClient {
   // means that the call or the stream failed.
   absl::Status Reserve(size_t num_rows);
   absl::Status Append(size_t num_rows, uint64_t num_tokens);  // num_tokens: the sum over the rows
+  absl::Status BeginDraft(size_t num_rows, uint64_t num_tokens);
+  absl::Status CommitDraft(size_t num_rows);
   absl::Status Close(size_t num_rows);
 
   const OperationStats& reserves() const { return reserves_; }
   const OperationStats& appends() const { return appends_; }
+  const OperationStats& drafts() const { return drafts_; }
+  const OperationStats& commits() const { return commits_; }
   const OperationStats& closes() const { return closes_; }
 
  private:
@@ -61,6 +65,8 @@ class CacheClient {
   BatchBuffers& buffers_;
   OperationStats reserves_;
   OperationStats appends_;
+  OperationStats drafts_;
+  OperationStats commits_;
   OperationStats closes_;
 };
 

@@ -21,12 +21,14 @@ what the cache did. No model is run and no GPU is needed: only blocks and page t
 
 Requests are admitted first come, first served; prompts are computed in chunks, running requests
 get one token a step, and when the pool is full the youngest is preempted and starts again later.
+With --speculate, a request gets one token a step and those that were guessed right.
 Time is not simulated: arrival times give the order of the requests and nothing else.
 
 Examples:
   kvpage-replay                                       a synthetic workload, in a second or so
   kvpage-replay --blocks=100000                       in a pool that is never full
   kvpage-replay --trace=trace.jsonl --blocks=65536    a recorded trace
+  kvpage-replay --speculate=4 --accept=0.7            with drafts of four guessed tokens
   kvpage-replay --backend=cuda --json=report.json     on a GPU, report as JSON too
 
 Exit code: 0 all requests served or rejected and the audit is clean; 1 the cache failed or the audit
@@ -41,7 +43,7 @@ struct FlagGroup {
 const FlagGroup kFlagGroups[] = {
     {"Requests", {"trace", "format", "limit", "strict", "requests", "seed"}},
     {"Cache", {"backend", "blocks", "block_tokens", "max_rows", "max_tokens_per_row"}},
-    {"Serving", {"step_tokens", "chunk_tokens", "admit"}},
+    {"Serving", {"step_tokens", "chunk_tokens", "admit", "speculate", "accept"}},
     {"Checks and output", {"audit_every", "json", "progress"}},
 };
 

@@ -22,6 +22,8 @@ Json OptionsObject(const Options& options) {
           {"step_tokens", options.serving.step_tokens},
           {"chunk_tokens", options.serving.chunk_tokens},
           {"admit", AbslUnparseFlag(options.serving.admission)},
+          {"speculate", options.serving.speculate},
+          {"accept", options.serving.accept},
           {"trace", options.trace.name},
           {"format", AbslUnparseFlag(options.trace.format)},
           {"limit", options.trace.limit},
@@ -51,6 +53,17 @@ Json TimeObject(const ReplayResult& result) {
            rate(static_cast<double>(operations.rows), operations.seconds)},
           {"blocks_per_library_second", rate(blocks, operations.seconds)},
           {"blocks_per_wall_second", rate(blocks, result.wall_seconds)}};
+}
+
+// What there is to say of drafts.
+void AddSpeculation(const ReplayResult& result, Json& object) {
+  const ServingCounts& counts = result.counts;
+  object["counts"]["drafts"] = counts.drafts;
+  object["counts"]["drafted_tokens"] = counts.drafted_tokens;
+  object["counts"]["accepted_tokens"] = counts.accepted_tokens;
+  object["counts"]["shrunk_drafts"] = counts.shrunk_drafts;
+  object["time"]["begin_draft"] = OperationObject(result.drafts);
+  object["time"]["commit_draft"] = OperationObject(result.commits);
 }
 
 Json CountsObject(const ServingCounts& counts) {
@@ -92,18 +105,19 @@ std::string JsonReport(const Report& report) {
   char hash[32];
   std::snprintf(hash, sizeof(hash), "0x%016llx",
                 static_cast<unsigned long long>(report.result.state_hash));
-  const Json object = {{"kvpage_version", VersionText()},
-                       {"machine", {{"cpu", report.machine.cpu}, {"cpus", report.machine.cpus}}},
-                       {"options", OptionsObject(report.options)},
-                       {"workload",
-                        {{"name", report.workload.name},
-                         {"requests", report.workload.requests.size()},
-                         {"skipped_lines", report.workload.skipped_lines}}},
-                       {"counts", CountsObject(report.result.counts)},
-                       {"pool", UsageObject(report.result.usage)},
-                       {"time", TimeObject(report.result)},
-                       {"audit", AuditObject(report.result.audits)},
-                       {"state_hash", hash}};
+  Json object = {{"kvpage_version", VersionText()},
+                 {"machine", {{"cpu", report.machine.cpu}, {"cpus", report.machine.cpus}}},
+                 {"options", OptionsObject(report.options)},
+                 {"workload",
+                  {{"name", report.workload.name},
+                   {"requests", report.workload.requests.size()},
+                   {"skipped_lines", report.workload.skipped_lines}}},
+                 {"counts", CountsObject(report.result.counts)},
+                 {"pool", UsageObject(report.result.usage)},
+                 {"time", TimeObject(report.result)},
+                 {"audit", AuditObject(report.result.audits)},
+                 {"state_hash", hash}};
+  if (report.options.serving.speculate > 0) AddSpeculation(report.result, object);
   return object.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
 }
 

@@ -22,7 +22,7 @@ ABSL_FLAG(TraceFormat, format, TraceFormat::kAuto,
 ABSL_FLAG(uint64_t, limit, 0, "serve only the first so many requests of the trace; 0: all");
 ABSL_FLAG(bool, strict, false, "stop at a line of the trace that cannot be read (else: skip it)");
 ABSL_FLAG(uint32_t, requests, 2000, "requests of the synthetic workload");
-ABSL_FLAG(uint64_t, seed, 1, "seed of the synthetic workload");
+ABSL_FLAG(uint64_t, seed, 1, "seed of the synthetic workload, and of the guesses");
 
 ABSL_FLAG(BackendKind, backend, BackendKind::kCpu, "where the cache is kept: cpu|cuda");
 ABSL_FLAG(uint32_t, blocks, 4096, "blocks in the pool");
@@ -36,6 +36,11 @@ ABSL_FLAG(uint32_t, chunk_tokens, 512, "most tokens of one prompt in one step");
 ABSL_FLAG(Admission, admit, Admission::kPrompt,
           "prompt|chunk: a request starts once there are blocks for its whole prompt, or for the "
           "first chunk of it");
+ABSL_FLAG(uint32_t, speculate, 0,
+          "guess so many tokens for each running request in each step, and commit those that are "
+          "right and one more; 0: none");
+ABSL_FLAG(double, accept, 0.7,
+          "how likely a guess is right if those before it are; --seed decides which");
 
 ABSL_FLAG(uint64_t, audit_every, 0, "audit the cache every so many steps; 0: only at the end");
 ABSL_FLAG(std::string, json, "", "write the report to this file as JSON, too");
@@ -54,6 +59,7 @@ absl::Status CheckRange(const char* flag, uint64_t value, uint64_t least, uint64
 
 absl::Status Check(const Options& options) {
   constexpr uint32_t kMostStepTokens = 1u << 24;
+  constexpr uint32_t kMostGuesses = 1000;
   constexpr uint32_t kMostRequests = 100'000'000;
   absl::Status status;
   status.Update(CheckRange("--blocks", options.blocks, 1, kMaxBlocks));
@@ -63,6 +69,10 @@ absl::Status Check(const Options& options) {
       CheckRange("--max-tokens-per-row", options.max_tokens_per_row, 1, kMaxSequenceTokens));
   status.Update(CheckRange("--step-tokens", options.serving.step_tokens, 1, kMostStepTokens));
   status.Update(CheckRange("--chunk-tokens", options.serving.chunk_tokens, 1, kMostStepTokens));
+  status.Update(CheckRange("--speculate", options.serving.speculate, 0, kMostGuesses));
+  if (!(options.serving.accept >= 0 && options.serving.accept <= 1)) {
+    status.Update(absl::InvalidArgumentError("--accept must be from 0 to 1"));
+  }
   status.Update(CheckRange("--requests", options.requests, 1, kMostRequests));
   return status;
 }
@@ -74,7 +84,8 @@ KvCacheOptions Options::cache() const {
       .num_blocks = blocks,
       .block_tokens = block_tokens,
       .max_sequences = max_rows,
-      .max_blocks_per_sequence = static_cast<uint32_t>(CeilDiv(max_tokens_per_row, block_tokens))};
+      .max_blocks_per_sequence = static_cast<uint32_t>(CeilDiv(max_tokens_per_row, block_tokens)),
+      .max_draft_tokens = serving.speculate == 0 ? 0 : serving.speculate + 1};
 }
 
 absl::StatusOr<Options> OptionsFromFlags() {
@@ -87,6 +98,9 @@ absl::StatusOr<Options> OptionsFromFlags() {
   options.serving.chunk_tokens = absl::GetFlag(FLAGS_chunk_tokens);
   options.serving.step_tokens = absl::GetFlag(FLAGS_step_tokens);
   options.serving.admission = absl::GetFlag(FLAGS_admit);
+  options.serving.speculate = absl::GetFlag(FLAGS_speculate);
+  options.serving.accept = absl::GetFlag(FLAGS_accept);
+  options.serving.seed = absl::GetFlag(FLAGS_seed);
   options.trace.name = absl::GetFlag(FLAGS_trace);
   options.trace.format = absl::GetFlag(FLAGS_format);
   options.trace.limit = absl::GetFlag(FLAGS_limit);

@@ -60,6 +60,8 @@ absl::StatusOr<ReplayResult> Replay(Backend& backend, const Workload& workload,
                       .reserves = client.reserves(),
                       .appends = client.appends(),
                       .closes = client.closes(),
+                      .drafts = client.drafts(),
+                      .commits = client.commits(),
                       .wall_seconds = wall_seconds,
                       .audits = audits,
                       .state_hash = *hash};

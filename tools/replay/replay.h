@@ -36,7 +36,9 @@ struct ReplayResult {
   OperationStats reserves;
   OperationStats appends;
   OperationStats closes;
-  double wall_seconds = 0;  // of the serving, without the audits
+  OperationStats drafts = {};   // BeginDraft
+  OperationStats commits = {};  // CommitDraft
+  double wall_seconds = 0;      // of the serving, without the audits
   AuditLog audits;
   uint64_t state_hash = 0;
 
@@ -44,6 +46,8 @@ struct ReplayResult {
     OperationStats sum = reserves;
     sum += appends;
     sum += closes;
+    sum += drafts;
+    sum += commits;
     return sum;
   }
 };

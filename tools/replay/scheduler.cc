@@ -11,20 +11,21 @@
 #include "tools/replay/status_macros.h"
 
 namespace kvpage::replay {
-namespace {
 
-absl::Status Unexpected(const char* operation, int32_t row, OpStatus status) {
+absl::Status Scheduler::Unexpected(const char* operation, int32_t row, OpStatus status) {
   return absl::InternalError(std::string(operation) + " of row " + std::to_string(row) +
                              " answered " + OpStatusName(status) + ", which cannot be");
 }
-
-}  // namespace
 
 Scheduler::Scheduler(std::span<const Request> requests, const ServingOptions& options,
                      CacheClient& client)
     : chunk_(options.chunk_tokens),
       step_tokens_(options.step_tokens),
       admission_(options.admission),
+      speculate_(options.speculate),
+      accept_(options.accept),
+      seed_(options.seed),
+      first_request_(requests.data()),
       block_tokens_(client.cache().table().block_tokens),
       most_tokens_(std::min<uint64_t>(client.cache().table().max_blocks_per_sequence,
                                       client.cache().pool().num_blocks()) *
@@ -41,6 +42,7 @@ Scheduler::Scheduler(std::span<const Request> requests, const ServingOptions& op
 absl::Status Scheduler::Step() {
   KVPAGE_REPLAY_RETURN_IF_ERROR(Admit());
   if (running_.empty()) return absl::OkStatus();  // all that were considered were rejected
+  if (speculate_ > 0) KVPAGE_REPLAY_RETURN_IF_ERROR(DraftTokens());
   KVPAGE_REPLAY_RETURN_IF_ERROR(AppendTokens());
   ++counts_.steps;
   usage_.Sample();
@@ -127,7 +129,8 @@ void Scheduler::AdmitFront(int32_t row, uint32_t reserved) {
                       .capacity = blocks * block_tokens_});
 }
 
-// Shares the tokens of the step out. Returns the number of rows in the batch.
+// Shares the tokens of the step out, as far as they are not in drafts. Returns the number of rows
+// in the batch.
 size_t Scheduler::PlanAppends() {
   places_.clear();
   prefills_.clear();
@@ -137,12 +140,12 @@ size_t Scheduler::PlanAppends() {
     sequence.planned = 0;
     if (sequence.known - sequence.held > 1) {
       prefills_.push_back(static_cast<uint32_t>(place));
-    } else if (batch_tokens_ < step_tokens_) {
+    } else if (speculate_ == 0 && batch_tokens_ < step_tokens_) {
       AddToBatch(place, 1);
     }
   }
   for (uint32_t place : prefills_) {
-    const uint64_t budget = step_tokens_ - batch_tokens_;
+    const uint64_t budget = step_tokens_ - drafted_tokens_ - batch_tokens_;
     if (budget == 0) break;
     const uint32_t tokens = NextTokens(running_[place].known - running_[place].held);
     AddToBatch(place, static_cast<uint32_t>(std::min<uint64_t>(tokens, budget)));
@@ -160,6 +163,7 @@ void Scheduler::AddToBatch(size_t place, uint32_t tokens) {
 
 absl::Status Scheduler::AppendTokens() {
   size_t count = PlanAppends();
+  if (count == 0) return absl::OkStatus();  // all are in drafts
   for (;;) {
     KVPAGE_REPLAY_RETURN_IF_ERROR(client_.Append(count, batch_tokens_));
     size_t num_full = 0;
@@ -212,7 +216,7 @@ absl::Status Scheduler::PreemptYoungest() {
   waiting_.push_front({victim.request, victim.known});
   free_rows_.push_back(victim.row);
   usage_.DropTokens(victim.held);
-  usage_.Free(victim.capacity / block_tokens_);
+  usage_.Free(victim.capacity / block_tokens_ + victim.draft_blocks);
   ++counts_.preemptions;
   counts_.recomputed_tokens += victim.computed;
   no_room_ = true;
@@ -241,7 +245,7 @@ absl::Status Scheduler::CloseFinished() {
         continue;
       }
     }
-    wanted_ += NextTokens(sequence.known - sequence.held);
+    wanted_ += WantedTokens(sequence);
     if (&running_[num_kept] != &sequence) running_[num_kept] = sequence;
     ++num_kept;
   }

@@ -12,6 +12,12 @@
 // admitted after a refusal or a preemption until a request has finished: until then there is no
 // more room than before.
 //
+// With speculation, a request that decodes does not append its one token but opens a draft of it
+// and of as many guesses as are asked for, or as it may still generate; a seeded dice says how many
+// guesses are right, up to the first that is not, and so many are committed with the token before
+// them. Where the pool has no room for a draft, the request guesses nothing in this step; where
+// there is no room for that either, the youngest is preempted as above.
+//
 // There is no deadlock: the oldest running request is preempted by nobody, and if it is alone it
 // fits, since a request that cannot fit even alone is rejected at admission.
 //
@@ -46,6 +52,10 @@ struct ServingOptions {
   uint32_t chunk_tokens = 512;  // of one prompt, in one step
   uint32_t step_tokens = 2048;  // of all requests, in one step
   Admission admission = Admission::kPrompt;
+
+  uint32_t speculate = 0;  // tokens that are guessed for a request in one step; 0: no drafts
+  double accept = 0.7;     // how likely a guess is right if those before it are
+  uint64_t seed = 1;       // of the dice
 };
 
 struct ServingCounts {
@@ -57,6 +67,10 @@ struct ServingCounts {
   uint64_t prompt_tokens = 0;      // of the requests served
   uint64_t generated_tokens = 0;   // of the requests served
   uint64_t recomputed_tokens = 0;  // computed, and lost by a preemption
+  uint64_t drafts = 0;             // committed
+  uint64_t drafted_tokens = 0;     // guessed
+  uint64_t accepted_tokens = 0;    // guessed right
+  uint64_t shrunk_drafts = 0;      // asked for again without guesses, as the pool was full
 
   uint64_t rejected() const { return never_fits + table_full; }
 };
@@ -64,7 +78,7 @@ struct ServingCounts {
 class Scheduler {
  public:
   // All arguments must outlive the scheduler. The cache must be empty, with buffers for
-  // max_sequences rows and step_tokens slots.
+  // max_sequences rows and step_tokens slots, and must allow drafts of speculate + 1 tokens.
   Scheduler(std::span<const Request> requests, const ServingOptions& options, CacheClient& client);
 
   bool done() const { return waiting_.empty() && running_.empty(); }
@@ -84,17 +98,28 @@ class Scheduler {
   struct Running {
     const Request* request;
     int32_t row;
-    uint32_t known;     // tokens of the prompt, and generated so far
-    uint32_t last;      // how many will be known when it is done
-    uint32_t held;      // tokens in the cache
-    uint32_t computed;  // of these, from earlier steps
-    uint32_t planned;   // tokens to append in this step
-    uint64_t capacity;  // tokens that fit in its blocks
+    uint32_t known;             // tokens of the prompt, and generated so far
+    uint32_t last;              // how many will be known when it is done
+    uint32_t held;              // tokens in the cache
+    uint32_t computed;          // of these, from earlier steps
+    uint32_t planned;           // tokens to append in this step, or to draft
+    uint64_t capacity;          // tokens that fit in its blocks
+    uint64_t draft_blocks = 0;  // that its open draft has beyond them
   };
+
+  static absl::Status Unexpected(const char* operation, int32_t row, OpStatus status);
 
   absl::Status Admit();
   absl::Status SettleAdmissions(size_t count, bool last_has_room);
   void AdmitFront(int32_t row, uint32_t reserved);
+  // scheduler_drafts.cc
+  absl::Status DraftTokens();
+  absl::Status OpenDrafts(std::vector<uint32_t>& open);
+  absl::Status SettleDrafts(std::vector<uint32_t>& open, std::vector<uint32_t>& full);
+  absl::Status CommitDrafts(const std::vector<uint32_t>& open);
+  uint32_t AcceptedOf(const Running& sequence) const;
+  uint32_t WantedTokens(const Running& sequence) const;
+
   size_t PlanAppends();
   void AddToBatch(size_t place, uint32_t tokens);
   absl::Status AppendTokens();
@@ -110,6 +135,10 @@ class Scheduler {
   const uint32_t chunk_;
   const uint32_t step_tokens_;
   const Admission admission_;
+  const uint32_t speculate_;
+  const double accept_;
+  const uint64_t seed_;
+  const Request* const first_request_;
   const uint32_t block_tokens_;
   const uint64_t most_tokens_;  // that a row, and the pool, can hold
 
@@ -127,6 +156,7 @@ class Scheduler {
   std::vector<uint32_t> places_;
   std::vector<uint32_t> prefills_;
   uint64_t batch_tokens_ = 0;
+  uint64_t drafted_tokens_ = 0;  // of the step's tokens, those in drafts
 
   ServingCounts counts_;
   Usage usage_;

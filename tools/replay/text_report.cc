@@ -85,6 +85,10 @@ void AddTime(const ReplayResult& result, Table& table) {
       static_cast<double>(result.usage.blocks_allocated() + result.usage.blocks_freed());
   AddOperation("reserve", result.reserves, table);
   AddOperation("append", result.appends, table);
+  if (result.drafts.calls > 0) {
+    AddOperation("begin draft", result.drafts, table);
+    AddOperation("commit draft", result.commits, table);
+  }
   AddOperation("close", result.closes, table);
   table.Line("wall time", Format("%.3f", result.wall_seconds), "s for the whole serving");
   table.Line("operations", Scaled(Rate(operations.rows, operations.seconds)),
@@ -118,6 +122,12 @@ std::string TextReport(const Report& report) {
   table.Line("prompt", counts.prompt_tokens, "tokens of requests served");
   table.Line("generated", counts.generated_tokens, "tokens of requests served");
   table.Line("recomputed", counts.recomputed_tokens, "tokens lost by preemption");
+  if (report.options.serving.speculate > 0) {
+    table.Line("drafted", counts.drafted_tokens,
+               "tokens guessed in " + Grouped(counts.drafts) + " drafts");
+    table.Line("accepted", counts.accepted_tokens, "tokens guessed right");
+    table.Line("shrunk drafts", counts.shrunk_drafts, "drafts without a guess: the pool was full");
+  }
   table.Title("Pool");
   table.Line("allocated", usage.blocks_allocated(), "blocks");
   table.Line("freed", usage.blocks_freed(), "blocks");

@@ -19,7 +19,7 @@ enum class OpStatus : uint8_t {
   kOk = 0,
   kFull,             // at some instant during the call fewer blocks were free than asked for
   kNeverFits,        // more blocks than the pool holds in all: waiting cannot help
-  kTableFull,        // longer than the row of the page table
+  kTableFull,        // longer than the row of the page table, or than there is room in an export
   kInvalid,          // an argument is out of range, or a row stands twice in one batch
   kDoubleFree,       // a reference is given back that nobody holds
   kStale,            // the handle's block has been released since

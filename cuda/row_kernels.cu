@@ -31,6 +31,12 @@ __device__ bool TryStep(G& group, const BlockPoolStorage& pool_storage,
   }
 }
 
+// Whether an operation is short enough to be a part of its kernel.
+template <class Operation>
+concept IsShort = requires {
+  Operation::kIsShort;
+};
+
 // Apart from the kernel, so that what it needs does not burden the registers and the instruction
 // cache of the short way; made of what lies in constant memory.
 template <template <class, class> class Operation, class G, class Scratch, class Batch>
@@ -48,8 +54,13 @@ __global__ void __launch_bounds__(1024)
             const __grid_constant__ PageTableStorage table, const __grid_constant__ Batch batch) {
   __shared__ ThreadBlockScratch scratch;
   ThreadBlockGroup block(scratch);
-  if (TryStep<Operation>(block, pool, table, batch)) return;
-  RunAny<Operation, ThreadBlockGroup>(scratch, pool, table, batch);
+  if constexpr (IsShort<Operation<CudaAtomics, ThreadBlockGroup>>) {
+    const CudaBlockPoolRef pool_ref(pool);
+    const CudaPageTableRef table_ref(table);
+    Operation<CudaAtomics, ThreadBlockGroup>(block, pool_ref, table_ref, batch).Run();
+  } else if (!TryStep<Operation>(block, pool, table, batch)) {
+    RunAny<Operation, ThreadBlockGroup>(scratch, pool, table, batch);
+  }
 }
 
 template <template <class, class> class Operation, class Batch>
@@ -59,7 +70,11 @@ __global__ void __launch_bounds__(1024) RunManyRows(const __grid_constant__ Bloc
 #if __CUDA_ARCH__ >= 900
   __shared__ ClusterScratch scratch;
   ClusterGroup cluster(scratch);
-  if (!TryStep<Operation>(cluster, pool, table, batch)) {
+  if constexpr (IsShort<Operation<CudaAtomics, ClusterGroup>>) {
+    const CudaBlockPoolRef pool_ref(pool);
+    const CudaPageTableRef table_ref(table);
+    Operation<CudaAtomics, ClusterGroup>(cluster, pool_ref, table_ref, batch).Run();
+  } else if (!TryStep<Operation>(cluster, pool, table, batch)) {
     RunAny<Operation, ClusterGroup>(scratch, pool, table, batch);
   }
   cluster.Finish();

@@ -22,7 +22,7 @@ EARLY_SETTLE = "tests/sched/early_settle_sched_test.cc"
 STALE_HANDLE = "tests/sched/stale_handle_sched_test.cc"
 BATCH = "tests/sched/batch_sched_test.cc"
 TABLE = "tests/sched/table_sched_test.cc"
-STEP = "tests/unit/append_step_test.cc"
+STEP = "tests/unit/grow_step_test.cc"
 RELEASE = "tests/unit/release_rows_test.cc"
 
 _READ_GRANTED = """    for (uint32_t s = g.rank(); s < num_shards(); s += g.size()) {
@@ -139,7 +139,7 @@ MUTANTS = [
     Mutant("batch-keeps-all", "a batch does not give back what its rows do not need",
            [("row_grants.h", "    gate.GiveBack(g_, kept, hand_);\n", "")], BATCH, "*InTime"),
     Mutant("step-overruns-list", "a step lists more ids than the list holds",
-           [("append_step.h",
+           [("grow_step.h",
              "    if (num_blocks > table_.storage().num_ids()) return false;\n", "")],
            STEP, "*MoreBlocksThanItsList*"),
     Mutant("release-heeds-status", "a warp passes over a row in which another found a double free",

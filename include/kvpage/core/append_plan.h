@@ -38,20 +38,22 @@ class AppendPlan {
     rows.ClearCopies(batch_.copies, 1);
   }
 
-  // What the row needs if place i is its first mention.
-  KVPAGE_HOST_DEVICE GrowRow Look(const RowBatchRun<A, G>& rows, uint32_t i) const {
+  KVPAGE_HOST_DEVICE GrowArguments Read(uint32_t i) const {
+    return {batch_.batch.rows[i], batch_.tokens[i], 1};
+  }
+
+  // What the row needs if this is its first mention.
+  KVPAGE_HOST_DEVICE GrowRow Look(const RowBatchRun<A, G>& rows,
+                                  const GrowArguments& arguments) const {
     GrowRow row;
-    const int32_t number = batch_.batch.rows[i];
-    const int32_t tokens = batch_.tokens[i];
-    row.row = static_cast<uint32_t>(number);
-    row.in_table = rows.InTable(number);
-    if (tokens < 0) return row;
-    row.tokens = static_cast<uint32_t>(tokens);
+    row.row = static_cast<uint32_t>(arguments.row);
+    row.in_table = rows.InTable(arguments.row);
+    if (arguments.tokens < 0) return row;
+    row.tokens = static_cast<uint32_t>(arguments.tokens);
     if (!row.in_table) return row;
     LookUp(row, row.row, 0);
-    const uint32_t block_tokens = table_.block_tokens();
     const uint32_t kv_len = static_cast<uint32_t>(row.state.kv_len);
-    const uint32_t blocks = CeilDiv32((appends_ ? kv_len : 0) + row.tokens, block_tokens);
+    const uint32_t blocks = CeilDiv32((appends_ ? kv_len : 0) + row.tokens, table_.block_tokens());
     row.status = OpStatus::kOk;
     if (row.state.drafting) {
       row.status = OpStatus::kWrongState;
@@ -61,7 +63,7 @@ class AppendPlan {
       row.status = OpStatus::kNeverFits;
     } else {
       row.need = blocks > row.held ? blocks - row.held : 0;
-      if (row.next != kNullBlock && kv_len % block_tokens != 0 &&
+      if (row.next != kNullBlock && row.offset != 0 &&
           pool_.words().State(row.next).references > 1) {
         ++row.need;
         row.replaces = true;
@@ -81,9 +83,8 @@ class AppendPlan {
     if (row.replaces) {
       --index;
       if (k == 0) {
-        const uint32_t kv_len = static_cast<uint32_t>(row.state.kv_len);
-        index = kv_len / table_.block_tokens();
-        batch_.copies[i] = {row.next, id, static_cast<int32_t>(kv_len % table_.block_tokens())};
+        index = row.index;
+        batch_.copies[i] = {row.next, id, static_cast<int32_t>(row.offset)};
         row.next = id;
       }
     }
@@ -107,17 +108,12 @@ class AppendPlan {
 
   template <class F>
   KVPAGE_HOST_DEVICE void ForEachSlot(const GrowRow& row, F f) const {
-    const uint32_t block_tokens = table_.block_tokens();
-    uint32_t index = static_cast<uint32_t>(row.state.kv_len) / block_tokens;
-    uint32_t offset = static_cast<uint32_t>(row.state.kv_len) % block_tokens;
-    BlockId block = row.next;
-    for (uint32_t j = 0; j < row.tokens; ++j, ++offset) {
-      if (offset == block_tokens) {
-        offset = 0;
-        block = table_.Entry(row.row, ++index);
-      }
-      f(j, int64_t{block} * block_tokens + offset);
-    }
+    ForEachRun(row.offset, row.tokens, table_.block_tokens(),
+               [&](uint32_t first, uint32_t count, uint32_t n, uint32_t offset) {
+                 const BlockId block = n == 0 ? row.next : table_.Entry(row.row, row.index + n);
+                 const int64_t slot = int64_t{block} * table_.block_tokens() + offset;
+                 for (uint32_t j = 0; j < count; ++j) f(first + j, slot + j);
+               });
   }
   KVPAGE_HOST_DEVICE int64_t SlotOf(const GrowRow& row, uint32_t j) const {
     return table_.SlotIn(
@@ -130,9 +126,10 @@ class AppendPlan {
     row.row = number;
     row.state = table_.OwnSequence(number);
     row.held = table_.storage().held_blocks[number];
-    const uint32_t index = static_cast<uint32_t>(row.state.kv_len) / table_.block_tokens();
-    if (appends_ && row.tokens > 0 && index < row.held + added) {
-      row.next = table_.Entry(number, index);
+    row.index = static_cast<uint32_t>(row.state.kv_len) / table_.block_tokens();
+    row.offset = static_cast<uint32_t>(row.state.kv_len) - row.index * table_.block_tokens();
+    if (appends_ && row.tokens > 0 && row.index < row.held + added) {
+      row.next = table_.Entry(number, row.index);
     }
   }
 

@@ -108,25 +108,39 @@ class BlockWordsRef {
   // Takes n references away. If they were the last ones, the block's life has ended and the caller
   // makes it free.
   KVPAGE_HOST_DEVICE Dropped Drop(BlockId id, uint32_t n, uint32_t generation) const {
-    return Drop(id, n, generation, true);
+    return Drop(id, n, generation, kBoth);
   }
 
   // The same for many blocks: the caller has executed F0 (FenceAcqRel) since it used them, and
   // executes F1 (FenceAcqRel) before it makes any of them free.
   KVPAGE_HOST_DEVICE Dropped DropBetweenFences(BlockId id, uint32_t n, uint32_t generation) const {
-    return Drop(id, n, generation, false);
+    return Drop(id, n, generation, kNone);
+  }
+  // The same for one reference of a block whose state was looked at before, and before F0. F1 is
+  // executed here if somebody has changed the word since.
+  KVPAGE_HOST_DEVICE Dropped DropSeen(BlockId id, const BlockState& seen) const {
+    return Drop(id, 1, kAnyGeneration, seen.Word(), kLate);
   }
 
  private:
   static constexpr uint32_t kLife = 1u << BlockState::kReferenceBits;
 
-  KVPAGE_HOST_DEVICE Dropped Drop(BlockId id, uint32_t n, uint32_t generation, bool fences) const {
+  // Which fences a drop executes: F0 and F1, F1 alone, none.
+  enum Fences { kBoth, kLate, kNone };
+
+  KVPAGE_HOST_DEVICE Dropped Drop(BlockId id, uint32_t n, uint32_t generation,
+                                  Fences fences) const {
+    return Drop(id, n, generation, A::LoadRelaxed(Word(id)), fences);
+  }
+
+  // `word`: as it was seen.
+  KVPAGE_HOST_DEVICE Dropped Drop(BlockId id, uint32_t n, uint32_t generation, uint32_t word,
+                                  Fences fences) const {
     const int32_t count = static_cast<int32_t>(n);
-    uint32_t word = A::LoadRelaxed(Word(id));
     const uint32_t fenced_word = word;
     // F0: this holder's accesses come before the count it lowers; and what holders did who let go
     // before this look is acquired.
-    if (fences) A::FenceAcqRel();
+    if (fences == kBoth) A::FenceAcqRel();
     for (;;) {
       const BlockState seen = BlockState::Parse(word);
       if (generation != kAnyGeneration && (!seen.owned() || !Matches(seen, generation))) {
@@ -146,7 +160,8 @@ class BlockWordsRef {
       return {OpStatus::kDoubleFree, false};
     }
     const bool last = references == count;
-    if (last && fences && word != fenced_word) A::FenceAcqRel();  // F1: others let go since
+    // F1: others let go since.
+    if (last && fences != kNone && word != fenced_word) A::FenceAcqRel();
     return {OpStatus::kOk, last};
   }
 

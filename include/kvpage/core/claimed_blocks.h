@@ -5,7 +5,8 @@
 // What a group got at one look into the free bits, spread over its lanes, and how to share it out:
 // each block has a number, and any lane can ask for any number.
 //
-// Cost: of adjacent blocks, an addition; of others log2(lanes) + 3 shuffles and a bit search.
+// Cost: of adjacent blocks, an addition; of many from one leaf, a population count each; of others
+//   log2(lanes) + 3 shuffles and a bit search.
 
 #ifndef KVPAGE_CORE_CLAIMED_BLOCKS_H_
 #define KVPAGE_CORE_CLAIMED_BLOCKS_H_
@@ -38,10 +39,24 @@ struct ClaimedBlocks {
   // Calls f(item, id) for each block, each in one lane. Collective.
   template <Group W, class F>
   KVPAGE_HOST_DEVICE void ForEach(W& w, F f) const {
-    if (run == kNullBlock && (w.size() == 1 || total > kMany * w.size())) {
-      // Each lane its own: less work than a search for each block, if most lanes have some.
+    if (run == kNullBlock && w.size() == 1) {
       uint32_t item = before;
       for (uint64_t left = bits; left != 0; left &= left - 1) f(item++, first + LowestBit(left));
+      return;
+    }
+    if (run == kNullBlock && total >= kMany * w.Sum(bits != 0 ? 1u : 0u)) {
+      // Leaf by leaf, all lanes together: less work than a search for each block.
+      for (uint32_t lane = w.First(bits != 0); lane < w.size();
+           lane = w.First(bits != 0 && w.rank() > lane)) {
+        const uint64_t its_bits = w.Shuffle(bits, lane);
+        const uint32_t its_before = w.Shuffle(before, lane);
+        const BlockId its_first = w.Shuffle(first, lane);
+        for (uint32_t bit = w.rank(); bit < 64; bit += w.size()) {
+          const uint64_t above = its_bits >> bit;
+          if ((above & 1) == 0) continue;
+          f(its_before + PopCount(its_bits) - PopCount(above), its_first + bit);
+        }
+      }
       return;
     }
     for (uint32_t base = 0; base < total; base += w.size()) {
@@ -66,7 +81,7 @@ struct ClaimedBlocks {
   }
 
  private:
-  static constexpr uint32_t kMany = 4;
+  static constexpr uint32_t kMany = 8;  // blocks of a leaf
 
   // The largest power of two below n; 0 for n = 1.
   KVPAGE_HOST_DEVICE static uint32_t TopStep(uint32_t n) {

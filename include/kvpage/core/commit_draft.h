@@ -35,6 +35,8 @@ namespace kvpage {
 template <Atomics A, Group G>
 class CommitDraft {
  public:
+  static constexpr bool kIsShort = true;  // has no way that is worth a function of its own
+
   KVPAGE_HOST_DEVICE CommitDraft(G& g, const BlockPoolRef<A>& pool, const PageTableRef<A>& table,
                                  const CommitDraftBatch& batch)
       : g_(g), pool_(pool), table_(table), batch_(batch) {}
@@ -46,15 +48,17 @@ class CommitDraft {
   KVPAGE_HOST_DEVICE void Run() {
     const uint32_t size = CountOrLimit(batch_.batch.count, batch_.batch.num_rows);
     // The last subgroup finds out where freed blocks go, beside the rows.
-    const uint32_t clerk_rank = g_.size() - 1;
+    auto w = g_.subgroup();
     uint32_t set = PendingBlocksRef<A>::kNoSet;
-    if (g_.rank() == clerk_rank) set = pool_.pending().SetFor(batch_.fence);
+    if (g_.subgroup_index() == g_.num_subgroups() - 1) {
+      set = pool_.pending().SetFor(w, batch_.fence);
+    }
 
     Draft draft;
     bool lost = false;
     bool failed = false;
     for (uint32_t i = g_.rank(); i < size; i += g_.size()) {
-      draft = Look(table_, batch_, i, false);
+      draft = Look(pool_, table_, batch_, i, false);
       if (draft.status == OpStatus::kOk && !table_.TakeDraft(draft.row).drafting) {
         draft.status = OpStatus::kWrongState;
       }
@@ -64,18 +68,19 @@ class CommitDraft {
       statuses()[i] = draft.status;
     }
     const bool all_or_none = batch_.batch.failure == FailureMode::kWholeBatch;
-    set = g_.Shuffle(set, clerk_rank);
-    if (set != PendingBlocksRef<A>::kNoSet) g_.Sync();  // before a block is put there
+    set = g_.Shuffle(set, g_.size() - 1);
+    g_.Sync();  // before F0, for what was seen; and before a block is put into the set
     if (g_.Any(lost || (all_or_none && failed))) {
       G its_group = g_;  // so that g_ itself can stay in registers
-      AskAgain(its_group, table_, batch_, size);
+      AskAgain(its_group, pool_, table_, batch_, size);
       g_ = its_group;
       // What this lane saw may have been when another had taken the draft.
       if (g_.rank() < size) {
         const OpStatus status = statuses()[g_.rank()];
         draft = {};
-        if (status == OpStatus::kOk) draft = Look(table_, batch_, g_.rank(), true);
+        if (status == OpStatus::kOk) draft = Look(pool_, table_, batch_, g_.rank(), true);
       }
+      g_.Sync();  // before F0, as above
     }
     Finish(size, set, draft);
   }
@@ -93,35 +98,42 @@ class CommitDraft {
     uint32_t blocks = 0;
     uint32_t kept = 0;
     BlockId first = kNullBlock, second = kNullBlock;  // its draft entries 0 and 1
+    BlockState first_seen, second_seen;
+    uint32_t index = 0;  // of the block that the draft begins in
+    uint32_t held = 0;
   };
 
   KVPAGE_HOST_DEVICE OpStatus* statuses() const { return batch_.batch.statuses; }
 
   // `is_taken`: by the caller.
-  KVPAGE_HOST_DEVICE static Draft Look(const PageTableRef<A>& table, const CommitDraftBatch& batch,
-                                       uint32_t i, bool is_taken) {
+  KVPAGE_HOST_DEVICE static Draft Look(const BlockPoolRef<A>& pool, const PageTableRef<A>& table,
+                                       const CommitDraftBatch& batch, uint32_t i, bool is_taken) {
     Draft draft;
     const int32_t number = batch.batch.rows[i];
     const int32_t tokens = batch.tokens == nullptr ? 0 : batch.tokens[i];
     const int32_t branch = batch.branches == nullptr ? 0 : batch.branches[i];
     const PageTableStorage& s = table.storage();
-    if (number < 0 || static_cast<uint32_t>(number) >= s.max_sequences) return draft;
+    if (static_cast<uint32_t>(number) >= s.max_sequences) return draft;
     draft.row = static_cast<uint32_t>(number);
-    draft.state = table.OwnSequence(draft.row);
-    draft.status = draft.state.open ? OpStatus::kWrongState : OpStatus::kClosed;
-    if (s.max_draft_branches == 0) return draft;
-    // Looked up before it is known whether there is a draft: the loads run beside one another.
-    draft.shape = DraftShape::Parse(s.draft_shapes[draft.row]);
     draft.branch = static_cast<uint32_t>(branch) < s.max_draft_branches ? branch : 0;
+    // All at once, before it is known whether there is a draft.
+    draft.state = table.OwnSequence(draft.row);
+    draft.shape = DraftShape::Parse(A::LoadRelaxed(&s.draft_shapes[draft.row]));
+    draft.held = A::LoadRelaxed(&s.held_blocks[draft.row]);
     draft.first = table.DraftEntry(draft.row, draft.branch, 0);
     if (s.draft_branch_blocks > 1) draft.second = table.DraftEntry(draft.row, draft.branch, 1);
+    if (draft.first != kNullBlock) draft.first_seen = pool.words().State(draft.first);
+    if (draft.second != kNullBlock) draft.second_seen = pool.words().State(draft.second);
+    draft.status = draft.state.open ? OpStatus::kWrongState : OpStatus::kClosed;
     if (!draft.state.drafting && !is_taken) return draft;
     draft.status = OpStatus::kInvalid;
-    if (branch < 0 || static_cast<uint32_t>(branch) >= draft.shape.branches) return draft;
-    if (tokens < 0 || static_cast<uint32_t>(tokens) > draft.shape.tokens) return draft;
+    if (static_cast<uint32_t>(branch) >= draft.shape.branches) return draft;
+    if (static_cast<uint32_t>(tokens) > draft.shape.tokens) return draft;
     draft.status = OpStatus::kOk;
     draft.tokens = static_cast<uint32_t>(tokens);
-    const uint32_t offset = static_cast<uint32_t>(draft.state.kv_len) % s.block_tokens;
+    const uint32_t kv_len = static_cast<uint32_t>(draft.state.kv_len);
+    draft.index = kv_len / s.block_tokens;
+    const uint32_t offset = kv_len - draft.index * s.block_tokens;
     draft.blocks = CeilDiv32(offset + draft.shape.tokens, s.block_tokens);
     draft.kept = tokens == 0 ? 0 : CeilDiv32(offset + draft.tokens, s.block_tokens);
     return draft;
@@ -129,7 +141,8 @@ class CommitDraft {
 
   // Gives back what was taken, then asks again for the first good mention of each row. Apart from
   // the common way, which shall not carry its registers. Collective.
-  KVPAGE_HOST_DEVICE KVPAGE_NOINLINE static void AskAgain(G& g, const PageTableRef<A> table,
+  KVPAGE_HOST_DEVICE KVPAGE_NOINLINE static void AskAgain(G& g, const BlockPoolRef<A> pool,
+                                                          const PageTableRef<A> table,
                                                           const CommitDraftBatch batch,
                                                           uint32_t size) {
     OpStatus* const statuses = batch.batch.statuses;
@@ -139,7 +152,7 @@ class CommitDraft {
     }
     g.Sync();
     for (uint32_t i = g.rank(); i < size; i += g.size()) {
-      statuses[i] = Look(table, batch, i, false).status;
+      statuses[i] = Look(pool, table, batch, i, false).status;
       if (statuses[i] == OpStatus::kOk) A::FetchMinRelaxed(&table.storage().claims[numbers[i]], i);
     }
     g.Sync();
@@ -169,15 +182,19 @@ class CommitDraft {
   KVPAGE_HOST_DEVICE void Finish(uint32_t size, uint32_t set, Draft draft) const {
     auto w = g_.subgroup();
     FreedBlocks<A, decltype(w)> freed(pool_.gate(), pool_.bits(), pool_.pending(), set, w);
+    bool must_fence = size > g_.size();  // a word is looked at after the Sync before F0
     for (uint32_t base = 0; base < size; base += g_.size()) {
       const uint32_t i = base + g_.rank();
       const bool is_place = i < size;
       if (size > g_.size()) {
         draft = {};
-        if (is_place && statuses()[i] == OpStatus::kOk) draft = Look(table_, batch_, i, true);
+        if (is_place && statuses()[i] == OpStatus::kOk)
+          draft = Look(pool_, table_, batch_, i, true);
       }
       const bool ok = is_place && draft.status == OpStatus::kOk;
+      if (!ok) draft = {};
       const bool replaced = ok && PlaceKept(draft);
+      must_fence |= replaced;
       A::FenceAcqRel();  // F0, and the release of the entries
       if (ok) {
         SequenceState state = draft.state;
@@ -186,58 +203,62 @@ class CommitDraft {
         state.generation += replaced;
         table_.Publish(draft.row, state, true);
       }
-      DropRest(w, ok, draft, i, freed);
+      bool all_ok = true;
+      if (w.Any(draft.shape.branches > 1 || draft.blocks > 2)) {
+        all_ok = DropDraftEntries(w, pool_, table_, ok, draft.row, freed);
+        must_fence = true;
+      } else {
+        // The common step: a block or none.
+        const bool two = draft.first != kNullBlock && draft.second != kNullBlock;
+        if (w.Any(two))
+          all_ok = DropOne(draft.row, 1, two ? draft.second : kNullBlock, draft.second_seen, freed);
+        const bool is_first = draft.first != kNullBlock;
+        all_ok &= DropOne(draft.row, is_first ? 0 : 1, is_first ? draft.first : draft.second,
+                          is_first ? draft.first_seen : draft.second_seen, freed);
+      }
+      // Somebody released a block that was the draft's: tell it, and carry on.
+      if (!all_ok) statuses()[i] = OpStatus::kDoubleFree;
     }
-    freed.Flush();
+    freed.Flush(!w.Any(must_fence));
   }
+
+  // In draft entry n of a row with one branch. False: it had been released. Collective.
+  template <Group W>
+  KVPAGE_HOST_DEVICE bool DropOne(uint32_t row, uint32_t n, BlockId id, const BlockState& seen,
+                                  FreedBlocks<A, W>& freed) const {
+    Dropped dropped{OpStatus::kOk, false};
+    if (id != kNullBlock) {
+      table_.SetDraftEntry(row, 0, n, kNullBlock);
+      dropped = pool_.words().DropSeen(id, seen);
+    }
+    freed.Add(dropped.last, id);
+    return dropped.status == OpStatus::kOk;
+  }
+
   // Exchanges the accepted blocks with the entries that they take the place of, so that the draft
   // entries hold what is to be dropped. Whether an entry that readers may see was replaced.
   KVPAGE_HOST_DEVICE bool PlaceKept(Draft& draft) const {
-    const uint32_t first_block = static_cast<uint32_t>(draft.state.kv_len) / table_.block_tokens();
-    const uint32_t held = table_.storage().held_blocks[draft.row];
     bool replaced = false;
-    for (uint32_t index = 0; index < draft.kept; ++index) {
-      const BlockId id = Entry(draft, index);
+    for (uint32_t n = 0; n < draft.kept; ++n) {
+      const BlockId id = Entry(draft, n);
       if (id == kNullBlock) continue;  // the row's own block
-      const uint32_t at = first_block + index;
-      const BlockId old = at < held ? table_.Entry(draft.row, at) : kNullBlock;
+      const uint32_t at = draft.index + n;
+      const BlockId old = at < draft.held ? table_.Entry(draft.row, at) : kNullBlock;
       table_.SetEntry(draft.row, at, id);
-      table_.SetDraftEntry(draft.row, draft.branch, index, old);
-      if (index == 0) draft.first = old;
-      if (index == 1) draft.second = old;
+      table_.SetDraftEntry(draft.row, draft.branch, n, old);
+      const BlockState seen = old != kNullBlock ? pool_.words().State(old) : BlockState{};
+      if (n == 0) draft.first = old, draft.first_seen = seen;
+      if (n == 1) draft.second = old, draft.second_seen = seen;
       replaced |= old != kNullBlock;
     }
-    const uint32_t needed = first_block + draft.kept;
-    if (draft.kept > 0 && needed > held) table_.storage().held_blocks[draft.row] = needed;
+    const uint32_t needed = draft.index + draft.kept;
+    if (draft.kept > 0 && needed > draft.held) table_.storage().held_blocks[draft.row] = needed;
     return replaced;
   }
   KVPAGE_HOST_DEVICE BlockId Entry(const Draft& draft, uint32_t index) const {
     if (index == 0) return draft.first;
     if (index == 1) return draft.second;
     return table_.DraftEntry(draft.row, draft.branch, index);
-  }
-
-  template <Group W>
-  KVPAGE_HOST_DEVICE void DropRest(W& w, bool ok, const Draft& draft, uint32_t i,
-                                   FreedBlocks<A, W>& freed) const {
-    bool all_ok = true;
-    if (w.Any(ok && (draft.shape.branches > 1 || draft.blocks > 2))) {
-      all_ok = DropDraftEntries(w, pool_, table_, ok, draft.row, freed);
-    } else {
-      // The common step: at most two blocks, which the lane knows.
-      for (uint32_t index = 0; index < 2; ++index) {
-        const BlockId id = ok ? (index == 0 ? draft.first : draft.second) : kNullBlock;
-        Dropped dropped{OpStatus::kOk, false};
-        if (id != kNullBlock) {
-          table_.SetDraftEntry(draft.row, 0, index, kNullBlock);
-          dropped = pool_.words().DropBetweenFences(id, 1, BlockPoolRef<A>::kAnyGeneration);
-          all_ok &= dropped.status == OpStatus::kOk;
-        }
-        freed.Add(dropped.last, id);
-      }
-    }
-    // Somebody released a block that was the draft's: tell it, and carry on.
-    if (!all_ok) statuses()[i] = OpStatus::kDoubleFree;
   }
 
   G& g_;

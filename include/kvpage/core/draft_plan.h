@@ -37,26 +37,29 @@ class DraftPlan {
     rows.ClearCopies(batch_.copies, table_.storage().max_draft_branches);
   }
 
-  KVPAGE_HOST_DEVICE GrowRow Look(const RowBatchRun<A, G>& rows, uint32_t i) const {
+  KVPAGE_HOST_DEVICE GrowArguments Read(uint32_t i) const {
+    return {batch_.batch.rows[i], batch_.tokens[i],
+            batch_.branches == nullptr ? 1 : batch_.branches[i]};
+  }
+
+  KVPAGE_HOST_DEVICE GrowRow Look(const RowBatchRun<A, G>& rows,
+                                  const GrowArguments& arguments) const {
     GrowRow row;
-    const int32_t number = batch_.batch.rows[i];
-    row.row = static_cast<uint32_t>(number);
-    row.in_table = rows.InTable(number);
-    if (!LookUpShape(row, i) || !row.in_table) return row;
+    row.row = static_cast<uint32_t>(arguments.row);
+    row.in_table = rows.InTable(arguments.row);
+    if (!TakeShape(row, arguments) || !row.in_table) return row;
     LookUp(row, row.row);
-    const uint32_t kv_len = static_cast<uint32_t>(row.state.kv_len);
     if (!row.state.open) {
       row.status = OpStatus::kClosed;
     } else if (row.state.drafting) {
       row.status = OpStatus::kWrongState;
-    } else if (CeilDiv(uint64_t{kv_len} + row.tokens, table_.block_tokens()) >
-               table_.row_blocks()) {
+    } else if (row.index + NumBlocks(row) > table_.row_blocks()) {
       row.status = OpStatus::kTableFull;
     } else {
       row.status = OpStatus::kOk;
-      const bool has_tail = row.tokens > 0 && Offset(row) > 0;
-      row.replaces = has_tail && (row.branches > 1 || pool_.words().State(row.next).references > 1);
-      row.need = row.branches * (NumBlocks(row) - FirstPrivate(row));
+      row.replaces = row.tokens > 0 && row.offset > 0 &&
+                     (row.branches > 1 || pool_.words().State(row.next).references > 1);
+      row.need = row.branches * (NumBlocks(row) - NumOwn(row));
       if (row.replaces && batch_.copies == nullptr) row.status = OpStatus::kWrongState;
       if (row.need > pool_.num_blocks()) row.status = OpStatus::kNeverFits;
     }
@@ -64,21 +67,21 @@ class DraftPlan {
   }
 
   KVPAGE_HOST_DEVICE void Again(const RowBatchRun<A, G>& rows, uint32_t i, GrowRow& row) const {
-    LookUpShape(row, i);
+    TakeShape(row, Read(i));
     if (row.status != OpStatus::kOk) return;
     LookUp(row, rows.row(i));
     if (row.tokens > 0) row.next = BlockOf(row, 0, 0);  // private, once it is placed
   }
 
   KVPAGE_HOST_DEVICE void Place(GrowRow& row, uint32_t i, uint32_t k, BlockId id) const {
-    const uint32_t first = FirstPrivate(row);
-    const uint32_t per_branch = NumBlocks(row) - first;
+    const uint32_t own = NumOwn(row);
+    const uint32_t per_branch = row.branches == 1 ? row.need : row.need / row.branches;
     const uint32_t branch = row.branches == 1 ? 0 : k / per_branch;
-    const uint32_t index = first + k - branch * per_branch;
+    const uint32_t index = own + k - branch * per_branch;
     if (row.replaces && index == 0) {
       // The entry, not row.next, which is a private block by the second branch.
       batch_.copies[uint64_t{i} * table_.storage().max_draft_branches + branch] = {
-          table_.Entry(row.row, FirstBlock(row)), id, static_cast<int32_t>(Offset(row))};
+          table_.Entry(row.row, row.index), id, static_cast<int32_t>(row.offset)};
     }
     if (branch == 0 && index == 0) row.next = id;
     if (branch == 0 && index == 1) row.after = id;
@@ -98,18 +101,14 @@ class DraftPlan {
   KVPAGE_HOST_DEVICE void ForEachSlot(const GrowRow& row, F f) const {
     const uint32_t block_tokens = table_.block_tokens();
     for (uint32_t branch = 0; branch < row.branches; ++branch) {
-      uint32_t index = 0;
-      uint32_t offset = Offset(row);
-      BlockId block = branch == 0 ? row.next : BlockOf(row, branch, 0);
-      for (uint32_t t = 0; t < row.tokens; ++t, ++offset) {
-        if (offset == block_tokens) {
-          offset = 0;
-          ++index;
-          const bool is_known = branch == 0 && index == 1 && row.after != kNullBlock;
-          block = is_known ? row.after : BlockOf(row, branch, index);
-        }
-        f(branch * row.tokens + t, int64_t{block} * block_tokens + offset);
-      }
+      ForEachRun(row.offset, row.tokens, block_tokens,
+                 [&](uint32_t first, uint32_t count, uint32_t n, uint32_t offset) {
+                   BlockId block = branch > 0 || n > 1 ? kNullBlock : n == 0 ? row.next : row.after;
+                   if (block == kNullBlock) block = BlockOf(row, branch, n);
+                   const int64_t slot = int64_t{block} * block_tokens + offset;
+                   first += branch * row.tokens;
+                   for (uint32_t j = 0; j < count; ++j) f(first + j, slot + j);
+                 });
     }
   }
   KVPAGE_HOST_DEVICE int64_t SlotOf(const GrowRow& row, uint32_t j) const {
@@ -119,44 +118,37 @@ class DraftPlan {
   }
 
  private:
-  KVPAGE_HOST_DEVICE bool LookUpShape(GrowRow& row, uint32_t i) const {
-    const int32_t tokens = batch_.tokens[i];
-    const int32_t branches = batch_.branches == nullptr ? 1 : batch_.branches[i];
+  KVPAGE_HOST_DEVICE bool TakeShape(GrowRow& row, const GrowArguments& arguments) const {
     const PageTableStorage& s = table_.storage();
-    if (tokens < 0 || static_cast<uint32_t>(tokens) > s.max_draft_tokens) return false;
-    if (branches < 1 || static_cast<uint32_t>(branches) > s.max_draft_branches) return false;
-    row.tokens = static_cast<uint32_t>(tokens);
-    row.branches = static_cast<uint32_t>(branches);
+    const uint32_t tokens = static_cast<uint32_t>(arguments.tokens);
+    const uint32_t branches = static_cast<uint32_t>(arguments.branches);
+    if (tokens > s.max_draft_tokens || branches - 1 >= s.max_draft_branches) return false;
+    row.tokens = tokens;
+    row.branches = branches;
     return true;
   }
   KVPAGE_HOST_DEVICE void LookUp(GrowRow& row, uint32_t number) const {
     row.row = number;
     row.state = table_.OwnSequence(number);
     row.held = table_.storage().held_blocks[number];
-    if (row.tokens > 0 && FirstBlock(row) < row.held) {
-      row.next = table_.Entry(number, FirstBlock(row));
-    }
+    row.index = static_cast<uint32_t>(row.state.kv_len) / table_.block_tokens();
+    row.offset = static_cast<uint32_t>(row.state.kv_len) - row.index * table_.block_tokens();
+    if (row.tokens > 0 && row.index < row.held) row.next = table_.Entry(number, row.index);
   }
 
-  // Of the draft: the number of the row's block that it begins in, and the tokens before it there.
-  KVPAGE_HOST_DEVICE uint32_t FirstBlock(const GrowRow& row) const {
-    return static_cast<uint32_t>(row.state.kv_len) / table_.block_tokens();
-  }
-  KVPAGE_HOST_DEVICE uint32_t Offset(const GrowRow& row) const {
-    return static_cast<uint32_t>(row.state.kv_len) % table_.block_tokens();
-  }
   // Of a branch: its blocks, and how many of them are the row's own.
   KVPAGE_HOST_DEVICE uint32_t NumBlocks(const GrowRow& row) const {
-    return row.tokens == 0 ? 0 : CeilDiv32(Offset(row) + row.tokens, table_.block_tokens());
+    return row.tokens == 0 ? 0 : CeilDiv32(row.offset + row.tokens, table_.block_tokens());
   }
-  KVPAGE_HOST_DEVICE uint32_t FirstPrivate(const GrowRow& row) const {
+  KVPAGE_HOST_DEVICE uint32_t NumOwn(const GrowRow& row) const {
     if (row.replaces || row.branches > 1) return 0;
-    const uint32_t own = row.held > FirstBlock(row) ? row.held - FirstBlock(row) : 0;
-    return own < NumBlocks(row) ? own : NumBlocks(row);
+    const uint32_t own = row.held > row.index ? row.held - row.index : 0;
+    const uint32_t blocks = NumBlocks(row);
+    return own < blocks ? own : blocks;
   }
   KVPAGE_HOST_DEVICE BlockId BlockOf(const GrowRow& row, uint32_t branch, uint32_t index) const {
-    return table_.BlockWithDraft(row.row, branch, static_cast<uint32_t>(row.state.kv_len),
-                                 FirstBlock(row) + index);
+    const BlockId id = table_.DraftEntry(row.row, branch, index);
+    return id != kNullBlock ? id : table_.Entry(row.row, row.index + index);
   }
 
   const BlockPoolRef<A>& pool_;

@@ -40,10 +40,11 @@ class FreedBlocks {
   }
 
   // Makes everything added so far free. Collective; must be called before the object dies.
-  KVPAGE_HOST_DEVICE void Flush() {
+  // `is_fenced`: all drops found their words as they had been before a Sync and F0.
+  KVPAGE_HOST_DEVICE void Flush(bool is_fenced = false) {
     if (!w_.Any(collected_ != 0)) return;
-    w_.Sync();         // before the fence: a lane credits what other lanes dropped
-    A::FenceAcqRel();  // F1
+    w_.Sync();                         // before the fence: a lane credits what other lanes dropped
+    if (!is_fenced) A::FenceAcqRel();  // F1
     if (set_ == PendingBlocksRef<A>::kNoSet) {
       MakeFree(gate_, bits_, w_, leaf_, collected_);
     } else {

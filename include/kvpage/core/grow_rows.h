@@ -43,7 +43,7 @@ class GrowRows {
   KVPAGE_HOST_DEVICE void Run() {
     const Rows rows(g_, table_, plan_.batch());
     plan_.ClearCopies(rows);
-    if (g_.rank() < rows.size()) row_ = plan_.Look(rows, g_.rank());
+    if (g_.rank() < rows.size()) row_ = plan_.Look(rows, plan_.Read(g_.rank()));
     g_.Sync();  // before IsFirst
     const Totals totals = PlanRows(rows);
     if (rows.CancelUnlessAllOk()) return slots_.Fill(0);
@@ -129,7 +129,7 @@ class GrowRows {
     for (uint32_t base = 0; base < rows.size(); base += g_.size()) {
       const uint32_t i = base + g_.rank();
       const bool is_place = i < rows.size();
-      if (base > 0) row_ = is_place ? plan_.Look(rows, i) : GrowRow{};
+      if (base > 0) row_ = is_place ? plan_.Look(rows, plan_.Read(i)) : GrowRow{};
       if (row_.in_table && !rows.IsFirst(i, row_.row)) row_.status = OpStatus::kInvalid;
       uint64_t total;
       if (slots_.wanted()) {

@@ -47,9 +47,10 @@ class GrowStep {
 
     const uint32_t i = g_.rank();
     const bool is_place = i < size;
+    const GrowArguments arguments = is_place ? plan_.Read(i) : GrowArguments{};
     const RowBatchRun<A, G> rows(g_, table_, batch);
     GrowRow row;
-    if (is_place) row = plan_.Look(rows, i);
+    if (is_place) row = plan_.Look(rows, arguments);
     // The last subgroup sees to the blocks; it looks for them beside the rows.
     auto w = g_.subgroup();
     const uint32_t clerk = g_.num_subgroups() - 1;
@@ -119,7 +120,7 @@ class GrowStep {
   };
   template <Group W>
   KVPAGE_HOST_DEVICE Found FindBlocks(W& w) const {
-    Found found{pool_.gate().LookAtLowest(w), {}, w.rank() == 0 && pool_.pending().IsDue()};
+    Found found{pool_.gate().LookAtLowest(w), {}, pool_.pending().IsDue(w)};
     const uint32_t shard = w.First(found.gate.shows > 0);
     if (shard < w.size()) pool_.bits().LookBySummary(w, shard, 0, 0, found.leaves);
     return found;

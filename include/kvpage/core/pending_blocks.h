@@ -40,7 +40,9 @@ struct PendingStorage {
   FreeBitsStorage bits;       // of the first set; the others follow, leaves and summaries apart
   uint32_t num_sets = 0;
 
-  static constexpr uint64_t NumWords(uint32_t num_sets) { return 1 + 2 * uint64_t{num_sets}; }
+  KVPAGE_HOST_DEVICE static constexpr uint64_t NumWords(uint32_t num_sets) {
+    return 1 + 2 * uint64_t{num_sets};
+  }
 };
 
 template <Atomics A>
@@ -76,22 +78,34 @@ class PendingBlocksRef {
   KVPAGE_HOST_DEVICE uint64_t Completed() const { return A::LoadAcquire(s_.words); }
 
   // Which set takes the blocks that are let go under the fence's epoch; kNoSet: they can be free at
-  // once. One thread; lanes that put blocks there have met it since.
-  KVPAGE_HOST_DEVICE uint32_t SetFor(const Fence& fence) const {
-    const uint64_t epoch =
-        fence.epoch_word == nullptr ? fence.epoch : A::LoadRelaxed(fence.epoch_word);
-    if (epoch == 0 || s_.num_sets == 0) return kNoSet;
-    const uint64_t completed = Completed();
-    if (epoch <= completed) return kNoSet;
-    const uint32_t set = FindSet(epoch, completed);
-    A::FenceAcqRel();  // who drained the set last is done with it
+  // once. Lanes that put blocks there have met this group since. Collective over w.
+  template <Group W>
+  KVPAGE_HOST_DEVICE uint32_t SetFor(W& w, const Fence& fence) const {
+    if (s_.num_sets == 0 || (fence.epoch == 0 && fence.epoch_word == nullptr)) return kNoSet;
+    uint32_t set = kNoSet;
+    for (uint32_t attempt = 0;; ++attempt) {
+      const uint64_t completed = A::LoadRelaxed(s_.words);
+      const Labels mine = LookAtLabels(w, completed, fence);
+      if (mine.epoch <= completed) break;
+      set = w.Min(mine.match);
+      if (set != kNoSet) break;
+      set = Claim(w, mine);
+      if (set != kNoSet) break;
+      A::Pause(attempt);  // another release was quicker, or all are being drained
+    }
+    A::FenceAcqRel();  // who drained the set last, or completed the epoch, is done with it
     return set;
   }
-  // The same for a group, for which one lane looks. Collective.
+  // The same for a group, for which one subgroup looks. Collective.
   template <Group G>
   KVPAGE_HOST_DEVICE uint32_t ChooseSet(G& g, const Fence& fence) const {
     if (fence.epoch == 0 && fence.epoch_word == nullptr) return kNoSet;
-    const uint32_t set = g.Shuffle(g.rank() == 0 ? SetFor(fence) : kNoSet, 0);
+    uint32_t set = kNoSet;
+    if (g.subgroup_index() == 0) {
+      auto w = g.subgroup();
+      set = SetFor(w, fence);
+    }
+    set = g.Shuffle(set, 0);
     g.Sync();
     return set;
   }
@@ -115,13 +129,16 @@ class PendingBlocksRef {
                                                         : OpStatus::kFull;
   }
 
-  // Whether a set has blocks whose epoch has completed. One thread.
-  KVPAGE_HOST_DEVICE bool IsDue() const {
+  // Whether one of this lane's sets has blocks whose epoch has completed.
+  template <Group W>
+  KVPAGE_HOST_DEVICE bool IsDue(W& w) const {
     bool due = false;
-    if (s_.num_sets == 0) return due;
-    const uint64_t completed = A::LoadRelaxed(s_.words);
-    for (uint32_t set = 0; set < s_.num_sets; ++set) {
-      due |= A::LoadRelaxed(Count(set)) != 0 && A::LoadRelaxed(Label(set)) <= completed;
+    for (uint32_t set = w.rank(); set < s_.num_sets; set += w.size()) {
+      // All three at once.
+      const uint64_t completed = A::LoadRelaxed(s_.words);
+      const uint64_t label = A::LoadRelaxed(Label(set));
+      const uint64_t count = A::LoadRelaxed(Count(set));
+      due |= count != 0 && label <= completed;
     }
     return due;
   }
@@ -130,7 +147,7 @@ class PendingBlocksRef {
   template <Group G>
   KVPAGE_HOST_DEVICE void Drain(G& g, const ExactGateRef<A>& gate,
                                 const FreeBitsRef<A>& free) const {
-    if (s_.num_sets == 0 || !g.Any(g.rank() == 0 && IsDue())) return;
+    if (s_.num_sets == 0 || !g.Any(IsDue(g))) return;
     for (uint32_t set = 0; set < s_.num_sets; ++set) {
       bool mine = false;
       if (g.rank() == 0 && A::LoadRelaxed(Count(set)) != 0) {
@@ -175,32 +192,56 @@ class PendingBlocksRef {
     return FreeBitsRef<A>(bits);
   }
 
-  KVPAGE_HOST_DEVICE uint32_t FindSet(uint64_t epoch, uint64_t completed) const {
-    for (uint32_t attempt = 0;; ++attempt) {
-      uint32_t empty = kNoSet, younger = kNoSet, youngest = kNoSet;
-      uint64_t empty_label = 0, younger_label = kDraining, youngest_label = 0;
-      for (uint32_t set = 0; set < s_.num_sets; ++set) {
-        const uint64_t label = A::LoadRelaxed(Label(set));
-        if (label == epoch) return set;
-        if (label == kDraining) continue;
-        if (label <= completed && A::LoadRelaxed(Count(set)) == 0) {
-          if (empty == kNoSet) empty = set, empty_label = label;
-        } else if (label > epoch && label < younger_label) {
-          younger = set, younger_label = label;
-        } else if (label < epoch && label >= youngest_label) {
-          youngest = set, youngest_label = label;
-        }
+  // Of a lane's sets: the one of the epoch, an empty one, that of the next younger epoch and that
+  // of the next older one, with their labels.
+  struct Labels {
+    uint64_t epoch = 0;
+    uint32_t match = kNoSet;
+    uint32_t empty = kNoSet, younger = kNoSet, older = kNoSet;
+    uint64_t empty_label = 0, younger_label = kDraining, older_label = 0;
+  };
+  template <Group W>
+  KVPAGE_HOST_DEVICE Labels LookAtLabels(W& w, uint64_t completed, const Fence& fence) const {
+    Labels mine;
+    mine.epoch = fence.epoch_word == nullptr ? fence.epoch : A::LoadRelaxed(fence.epoch_word);
+    for (uint32_t set = w.rank(); set < s_.num_sets; set += w.size()) {
+      const uint64_t label = A::LoadRelaxed(Label(set));
+      const uint64_t count = A::LoadRelaxed(Count(set));
+      if (label == mine.epoch) {
+        mine.match = set;
+      } else if (label == kDraining) {
+        continue;
+      } else if (label <= completed && count == 0) {
+        if (mine.empty == kNoSet) mine.empty = set, mine.empty_label = label;
+      } else if (label > mine.epoch) {
+        if (label < mine.younger_label) mine.younger = set, mine.younger_label = label;
+      } else if (mine.older == kNoSet || label > mine.older_label) {
+        mine.older = set, mine.older_label = label;
       }
-      if (empty != kNoSet) {
-        if (A::CompareExchangeRelaxed(Label(empty), empty_label, epoch)) return empty;
-      } else if (younger != kNoSet) {
-        return younger;
-      } else if (youngest != kNoSet) {
-        // What waits there for an earlier epoch waits for this one now.
-        if (A::CompareExchangeRelaxed(Label(youngest), youngest_label, epoch)) return youngest;
-      }
-      A::Pause(attempt);  // another release was quicker, or all are being drained
     }
+    return mine;
+  }
+
+  // A set for an epoch that has none: an empty one; else that of a younger epoch; else that of an
+  // older one, whose blocks then wait for this epoch. kNoSet: it was taken just now.
+  template <Group W>
+  KVPAGE_HOST_DEVICE uint32_t Claim(W& w, const Labels& mine) const {
+    const uint32_t empty = w.Min(mine.empty);
+    if (empty != kNoSet) return Relabel(w, empty, mine.empty, mine.empty_label, mine.epoch);
+    const uint64_t younger = w.Min(mine.younger_label);
+    if (younger != kDraining) return w.Min(mine.younger_label == younger ? mine.younger : kNoSet);
+    const uint64_t oldest = mine.older == kNoSet ? kDraining : ~mine.older_label;
+    const uint64_t older = w.Min(oldest);
+    const uint32_t set = w.Min(oldest == older ? mine.older : kNoSet);
+    if (set == kNoSet) return kNoSet;
+    return Relabel(w, set, mine.older, mine.older_label, mine.epoch);
+  }
+  // By the lane whose set it is.
+  template <Group W>
+  KVPAGE_HOST_DEVICE uint32_t Relabel(W& w, uint32_t set, uint32_t my_set, uint64_t my_label,
+                                      uint64_t epoch) const {
+    const bool done = set == my_set && A::CompareExchangeRelaxed(Label(set), my_label, epoch);
+    return w.Any(done) ? set : kNoSet;
   }
 
   // This lane's part; returns how many blocks it made free.

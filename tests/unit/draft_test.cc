@@ -69,6 +69,18 @@ TEST(Draft, CommitHeedsItsFence) {
   ExpectFree(world, 36, 2);
 }
 
+TEST(Draft, MayBeTheCallersWhoHoldsItToo) {
+  World world = MakeWorld();
+  world.Append({4});
+  world.BeginDraft({5}, {1});
+  ThreadGroup me;
+  EXPECT_EQ(world.pool().Share(me, 2), kOk);
+  ExpectFree(world, 40 - 3);
+  EXPECT_EQ(world.Commit({0}, {0}), Results({kOk}));
+  EXPECT_EQ(world.pool().Release(me, 2), kOk);
+  ExpectFree(world, 39);
+}
+
 TEST(Draft, ASecondCommitFindsNone) {
   World world = MakeWorld();
   world.Append({6, 6});

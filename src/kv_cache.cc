@@ -26,9 +26,14 @@ absl::Status CheckRows(const RowBatch& batch, uint32_t max_sequences, bool has_a
       "a batch with rows needs rows, statuses and an argument for each row");
 }
 
+constexpr uint64_t kYoungestEpoch = ~uint64_t{0} - 1;
+
 absl::Status CheckFence(const Fence& fence, const BlockPoolStorage& pool) {
-  return Check((fence.epoch == 0 && fence.epoch_word == nullptr) || pool.pending.num_sets > 0,
-               "a fence needs a pool with pending sets");
+  absl::Status status =
+      Check((fence.epoch == 0 && fence.epoch_word == nullptr) || pool.pending.num_sets > 0,
+            "a fence needs a pool with pending sets");
+  status.Update(Check(fence.epoch <= kYoungestEpoch, "an epoch of a fence is below 2^64 - 1"));
+  return status;
 }
 
 // Of a batch on drafts.
@@ -163,7 +168,7 @@ absl::Status KvCache::MoveTokens(StreamRef stream, const TokenMove* moves, int32
 
 absl::Status KvCache::Signal(StreamRef stream, uint64_t epoch) {
   absl::Status status = CheckFence({.epoch = 1}, pool());
-  status.Update(Check(epoch > 0 && epoch < ~uint64_t{0}, "epochs are numbered upwards from 1"));
+  status.Update(Check(epoch > 0 && epoch <= kYoungestEpoch, "epochs are numbered upwards from 1"));
   if (!status.ok()) return status;
   return DoSignal(stream, epoch, nullptr);
 }

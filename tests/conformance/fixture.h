@@ -27,6 +27,15 @@ inline constexpr KvCacheOptions kSmall = {.num_blocks = 100,
                                           .max_blocks_per_sequence = 6,
                                           .blocks_per_shard = 64};
 
+// The same with drafts of up to 10 tokens on up to 3 branches.
+inline constexpr KvCacheOptions kWithDrafts = {.num_blocks = 100,
+                                               .block_tokens = 4,
+                                               .max_sequences = 8,
+                                               .max_blocks_per_sequence = 6,
+                                               .blocks_per_shard = 64,
+                                               .max_draft_tokens = 10,
+                                               .max_draft_branches = 3};
+
 inline KvCacheOptions WithBlocks(uint32_t num_blocks) {
   KvCacheOptions options = kSmall;
   options.num_blocks = num_blocks;
@@ -41,18 +50,23 @@ class ConformanceTest : public testing::Test {
   }
 };
 
-// The audit finds nothing, and this many blocks are free.
-inline void ExpectSound(CacheDriver& driver, uint64_t free_blocks) {
+// The audit finds nothing, and so many blocks are free, and so many wait for a fence.
+inline void ExpectSound(CacheDriver& driver, uint64_t free_blocks, uint64_t pending_blocks = 0) {
   const AuditReport report = driver.Audit();
   EXPECT_TRUE(report.ok());
   EXPECT_EQ(report.free_blocks, free_blocks);
+  EXPECT_EQ(report.pending_blocks, pending_blocks);
+  EXPECT_EQ(report.counted_pending_blocks, pending_blocks);
+  EXPECT_EQ(report.free_blocks + report.owned_blocks + report.pending_blocks, report.num_blocks);
 }
 
 // Runs the operation and expects that it leaves the cache as it was.
 inline void ExpectChangesNothing(CacheDriver& driver, const std::function<void()>& operation) {
-  const uint64_t before = driver.Hash();
+  const uint64_t hash = driver.Hash();
+  const CacheSnapshot before = driver.Snapshot();
   operation();
-  EXPECT_EQ(driver.Hash(), before) << "the state has changed";
+  EXPECT_EQ(driver.Hash(), hash) << "the state has changed";
+  EXPECT_EQ(Difference(driver.Snapshot(), before), "");
   EXPECT_TRUE(driver.Audit().ok());
 }
 

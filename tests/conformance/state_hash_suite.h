@@ -7,6 +7,9 @@
 #ifndef KVPAGE_TESTS_CONFORMANCE_STATE_HASH_SUITE_H_
 #define KVPAGE_TESTS_CONFORMANCE_STATE_HASH_SUITE_H_
 
+#include <set>
+#include <utility>
+
 #include "tests/conformance/fixture.h"
 
 namespace kvpage::test {
@@ -101,9 +104,62 @@ TYPED_TEST_P(StateHash, RemembersThatABlockHasLived) {
   EXPECT_NE(a.Hash(), b.Hash());
 }
 
+TYPED_TEST_P(StateHash, DependsOnDrafts) {
+  CacheDriver d = this->Make(kWithDrafts);
+  d.Append({0}, {4});
+  const uint64_t without = d.Hash();
+  std::set<uint64_t> hashes = {without};
+  // In one private block each: only what was asked for differs, or where the block is.
+  for (const auto& [tokens, branches] : {std::pair{1, 1}, {2, 1}, {0, 1}, {0, 2}, {1, 2}}) {
+    CacheDriver other = this->Make(kWithDrafts);
+    other.Append({0}, {4});
+    other.BeginDraft({0}, {tokens}, {branches});
+    EXPECT_TRUE(hashes.insert(other.Hash()).second) << tokens << " on " << branches;
+    BlockId* const entry = &other.cache().table().draft_entries[1];
+    other.Write(entry, BlockId{7});
+    EXPECT_TRUE(hashes.insert(other.Hash()).second) << "private blocks";
+    other.Write(entry, kNullBlock);
+    other.AbortDraft({0});
+    if (tokens == 0) {
+      EXPECT_EQ(other.Hash(), without);
+    }
+  }
+}
+
+TYPED_TEST_P(StateHash, DependsOnPendingBlocksAndTheirEpochs) {
+  std::set<uint64_t> hashes;
+  for (const uint64_t epoch : {0, 1, 2}) {
+    CacheDriver d = this->Make();
+    d.Append({0, 1}, {4, 4});
+    d.Close({0}, {.fence = epoch});
+    EXPECT_TRUE(hashes.insert(d.Hash()).second) << epoch;
+    d.Close({1}, {.fence = epoch});
+    EXPECT_TRUE(hashes.insert(d.Hash()).second) << epoch;
+  }
+  // How they got there leaves no trace, nor that they waited.
+  CacheDriver a = this->Make();
+  CacheDriver b = this->Make();
+  a.Append({0, 1, 2}, {4, 4, 4});
+  b.Append({0, 1, 2}, {4, 4, 4});
+  a.Close({0}, {.fence = 1});
+  a.Close({1}, {.fence = 2});
+  b.Close({1}, {.fence = 2});
+  b.Close({0}, {.fence = 1});
+  EXPECT_EQ(a.Hash(), b.Hash());
+  a.Signal(2);
+  a.Poll();
+  b.Signal(1);
+  b.Poll();
+  EXPECT_NE(a.Hash(), b.Hash());
+  b.Signal(2);
+  b.Poll();
+  EXPECT_EQ(a.Hash(), b.Hash());
+}
+
 REGISTER_TYPED_TEST_SUITE_P(StateHash, EqualOperationsGiveEqualHashes, DoesNotDependOnTheLayout,
                             OperationsThatFailLeaveNoTrace, DependsOnWhichRowHasWhichBlocks,
-                            DependsOnEveryPartOfTheState, RemembersThatABlockHasLived);
+                            DependsOnEveryPartOfTheState, RemembersThatABlockHasLived,
+                            DependsOnDrafts, DependsOnPendingBlocksAndTheirEpochs);
 
 }  // namespace kvpage::test
 

@@ -35,7 +35,8 @@ std::string PlayOnBoth(uint64_t seed, const KvCacheOptions& options, uint32_t st
 }
 
 TEST(CrossBackend, EqualOperationsGiveEqualIdsAndState) {
-  ForEachSeed(6, [](uint64_t seed) { return PlayOnBoth(seed, RandomOptions(seed), 200); });
+  ForEachSeed(RunsOfSteps(6, 200),
+              [](uint64_t seed) { return PlayOnBoth(seed, RandomOptions(seed), 200); });
 }
 
 TEST(CrossBackend, LargeBatchesGiveEqualIdsAndState) {

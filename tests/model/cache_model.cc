@@ -16,7 +16,7 @@ size_t BlocksFor(int64_t tokens, uint32_t block_tokens) {
 }  // namespace
 
 CacheModel::CacheModel(const KvCacheOptions& options)
-    : options_(options), rows_(options.max_sequences) {
+    : options_(options), rows_(options.max_sequences), pending_(options.pending_sets) {
   for (BlockId id = 1; id <= options.num_blocks; ++id) {
     blocks_[id];
     free_.insert(id);
@@ -55,17 +55,27 @@ BlockId CacheModel::TakeLowest() {
   return id;
 }
 
-void CacheModel::Drop(BlockId id) {
+void CacheModel::Drop(BlockId id, uint64_t until) {
   Block& block = blocks_[id];
-  if (--block.references == 0) free_.insert(id);
+  if (--block.references > 0) return;
+  if (until == PendingModel::kAtOnce) {
+    free_.insert(id);
+  } else {
+    pending_.Add(until, id);
+  }
+}
+
+OpStatus CacheModel::FullOrRetry(size_t need) const {
+  return need <= free_.size() + pending_.size() ? kRetryAfterFence : kFull;
 }
 
 std::vector<Ids> CacheModel::Grant(Statuses& statuses, const Needs& needs, FailureMode failure) {
   size_t wanted = 0;
   for (size_t i = 0; i < needs.size(); ++i) wanted += statuses[i] == kOk ? needs[i] : 0;
   std::vector<Ids> granted(needs.size());
+  if (wanted > 0) Poll();
   if (failure == FailureMode::kWholeBatch && wanted > free_.size()) {
-    const OpStatus status = wanted > options_.num_blocks ? kNeverFits : kFull;
+    const OpStatus status = wanted > options_.num_blocks ? kNeverFits : FullOrRetry(wanted);
     for (size_t i = 0; i < needs.size(); ++i) {
       if (statuses[i] == kOk) statuses[i] = needs[i] > 0 ? status : kCancelled;
     }
@@ -74,7 +84,7 @@ std::vector<Ids> CacheModel::Grant(Statuses& statuses, const Needs& needs, Failu
   for (size_t i = 0; i < needs.size(); ++i) {
     if (statuses[i] != kOk) continue;
     if (needs[i] > free_.size()) {
-      statuses[i] = kFull;
+      statuses[i] = FullOrRetry(needs[i]);
       continue;
     }
     for (uint32_t k = 0; k < needs[i]; ++k) granted[i].push_back(TakeLowest());
@@ -91,6 +101,7 @@ RowResults CacheModel::Grow(const Rows& rows, const Tokens& tokens, const RowSet
   results.statuses = Plan(rows, settings, [&](size_t i) {
     if (tokens[i] < 0) return kInvalid;
     const Row& row = rows_[static_cast<size_t>(rows[i])];
+    if (row.draft) return kWrongState;
     const size_t blocks = BlocksFor(int64_t{appends ? row.kv_len : 0} + tokens[i], block_tokens);
     if (blocks > options_.max_blocks_per_sequence) return kTableFull;
     if (blocks > options_.num_blocks) return kNeverFits;
@@ -110,6 +121,9 @@ RowResults CacheModel::Grow(const Rows& rows, const Tokens& tokens, const RowSet
     }
   }
   CancelUnlessAllOk(results.statuses, meant, settings.failure);
+  // Only who means to let go of a tail takes notice of the fence.
+  bool some_replace = false;
+  for (size_t i = 0; i < meant; ++i) some_replace |= copies_tail[i] && results.statuses[i] == kOk;
   const std::vector<Ids> granted = Grant(results.statuses, needs, settings.failure);
 
   if (settings.with_copies) results.copies.resize(rows.size());
@@ -130,7 +144,8 @@ RowResults CacheModel::Grow(const Rows& rows, const Tokens& tokens, const RowSet
     row.is_open = true;
     if (appends) row.kv_len += tokens[i];
   }
-  for (const BlockId id : replaced) Drop(id);
+  const uint64_t until = some_replace ? pending_.Open(settings.fence) : PendingModel::kAtOnce;
+  for (const BlockId id : replaced) Drop(id, until);
   return results;
 }
 
@@ -169,16 +184,19 @@ Slots CacheModel::SlotsOf(const Rows& rows, const Tokens& tokens, const RowResul
 Statuses CacheModel::Truncate(const Rows& rows, const Tokens& tokens, const RowSettings& settings) {
   Statuses statuses = Plan(rows, settings, [&](size_t i) {
     if (tokens[i] < 0) return kInvalid;
-    return rows_[static_cast<size_t>(rows[i])].is_open ? kOk : kClosed;
+    const Row& row = rows_[static_cast<size_t>(rows[i])];
+    if (!row.is_open) return kClosed;
+    return row.draft ? kWrongState : kOk;
   });
   CancelUnlessAllOk(statuses, Meant(rows.size(), settings.count), settings.failure);
+  const uint64_t until = pending_.Open(settings.fence);
   for (size_t i = 0; i < rows.size(); ++i) {
     if (statuses[i] != kOk) continue;
     Row& row = rows_[static_cast<size_t>(rows[i])];
     row.generation += tokens[i] < row.kv_len;
     row.kv_len = std::min(row.kv_len, tokens[i]);
     while (row.blocks.size() > BlocksFor(tokens[i], options_.block_tokens)) {
-      Drop(row.blocks.back());
+      Drop(row.blocks.back(), until);
       row.blocks.pop_back();
     }
   }
@@ -190,10 +208,12 @@ Statuses CacheModel::Close(const Rows& rows, const RowSettings& settings) {
     return rows_[static_cast<size_t>(rows[i])].is_open ? kOk : kClosed;
   });
   CancelUnlessAllOk(statuses, Meant(rows.size(), settings.count), settings.failure);
+  const uint64_t until = pending_.Open(settings.fence);
   for (size_t i = 0; i < rows.size(); ++i) {
     if (statuses[i] != kOk) continue;
     Row& row = rows_[static_cast<size_t>(rows[i])];
-    for (const BlockId id : row.blocks) Drop(id);
+    for (const BlockId id : row.blocks) Drop(id, until);
+    if (row.draft) DropDraft(*row.draft, until);
     row = Row{.is_open = false, .generation = row.generation + 1, .kv_len = 0, .blocks = {}};
   }
   return statuses;
@@ -234,63 +254,6 @@ RowResults CacheModel::Fork(const Rows& children, const Rows& parents, const Tok
     results.copies[i] = {parent.blocks[full], granted[i][0], tokens[i] % block_tokens};
   }
   return results;
-}
-
-Statuses CacheModel::ChangeList(const Ids& ids, const ListSettings& settings, int32_t change) {
-  Statuses statuses(ids.size(), kUnwritten);
-  std::map<BlockId, int32_t> left;  // references when the entries so far have been released
-  for (const auto& [id, block] : blocks_) left[id] = block.references;
-  const size_t meant = Meant(ids.size(), settings.count);
-  for (size_t i = 0; i < meant; ++i) {
-    statuses[i] = kOk;
-    if (ids[i] == kNullBlock) continue;
-    if (ids[i] > options_.num_blocks) {
-      statuses[i] = kInvalid;
-      continue;
-    }
-    const Block& block = blocks_[ids[i]];
-    const bool is_stale = settings.generations && (*settings.generations)[i] != ~0u &&
-                          ((*settings.generations)[i] != block.generation || block.references == 0);
-    if (is_stale || (change > 0 && block.references == 0)) {
-      statuses[i] = kStale;
-    } else if (change < 0 && left[ids[i]]-- <= 0) {
-      statuses[i] = kDoubleFree;
-    }
-  }
-  CancelUnlessAllOk(statuses, meant, settings.failure);
-  for (size_t i = 0; i < meant; ++i) {
-    if (statuses[i] != kOk || ids[i] == kNullBlock) continue;
-    outside_[ids[i]] += change;
-    if (outside_[ids[i]] == 0) outside_.erase(ids[i]);
-    if (change > 0) {
-      ++blocks_[ids[i]].references;
-    } else {
-      Drop(ids[i]);
-    }
-  }
-  return statuses;
-}
-
-Statuses CacheModel::Share(const Ids& ids, const ListSettings& settings) {
-  return ChangeList(ids, settings, 1);
-}
-
-Statuses CacheModel::Release(const Ids& ids, const ListSettings& settings) {
-  return ChangeList(ids, settings, -1);
-}
-
-CacheSnapshot CacheModel::Snapshot() const {
-  CacheSnapshot snapshot;
-  for (const Row& row : rows_) {
-    Ids entries = row.blocks;
-    entries.resize(options_.max_blocks_per_sequence, kNullBlock);
-    snapshot.rows.push_back({row.is_open, row.generation, row.kv_len,
-                             static_cast<uint32_t>(row.blocks.size()), entries});
-  }
-  for (const auto& [id, block] : blocks_) {
-    snapshot.blocks.push_back({block.references, block.generation, free_.count(id) > 0});
-  }
-  return snapshot;
 }
 
 }  // namespace kvpage::test

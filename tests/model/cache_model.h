@@ -12,9 +12,11 @@
 #include <cstdint>
 #include <functional>
 #include <map>
+#include <optional>
 #include <set>
 #include <vector>
 
+#include "tests/model/pending_model.h"
 #include "tests/support/cache_driver.h"
 
 namespace kvpage::test {
@@ -32,14 +34,33 @@ class CacheModel {
   Statuses Share(const Ids& ids, const ListSettings& settings);
   Statuses Release(const Ids& ids, const ListSettings& settings);
 
+  RowResults BeginDraft(const Rows& rows, const Tokens& tokens, const Branches& branches,
+                        const RowSettings& settings);
+  Statuses CommitDraft(const Rows& rows, const Tokens& tokens, const Branches& branches,
+                       const RowSettings& settings);
+  Statuses AbortDraft(const Rows& rows, const RowSettings& settings);
+  RowResults CompactDraft(const Rows& rows, const Tokens& tokens, const Trees& trees,
+                          const RowSettings& settings) const;
+
+  void Signal(uint64_t epoch) { pending_.Complete(epoch); }
+  uint64_t SignalNext(uint64_t epoch);
+  void Poll();
+
   CacheSnapshot Snapshot() const;
 
   // For those who choose the next operation.
+  using Private = std::map<size_t, BlockId>;  // blocks of a branch, by their number in the row
+  struct Draft {
+    int32_t tokens = 0;
+    std::vector<Private> branches;
+    bool copies_tail = false;
+  };
   struct Row {
     bool is_open = false;
     uint32_t generation = 0;
     int32_t kv_len = 0;
     Ids blocks;
+    std::optional<Draft> draft = {};
   };
   struct Block {
     int32_t references = 0;
@@ -49,6 +70,7 @@ class CacheModel {
   const Row& row(int32_t row) const { return rows_[static_cast<size_t>(row)]; }
   const Block& block(BlockId id) const { return blocks_.at(id); }
   const std::set<BlockId>& free_ids() const { return free_; }
+  const PendingModel& pending() const { return pending_; }
   // References that came from Share and have not been released.
   const std::map<BlockId, int32_t>& outside() const { return outside_; }
 
@@ -66,14 +88,22 @@ class CacheModel {
                   bool appends);
   Slots SlotsOf(const Rows& rows, const Tokens& tokens, const RowResults& results,
                 int64_t capacity) const;
+  std::vector<size_t> BlocksOf(int64_t begin, int64_t end) const;
+  OpStatus PlanDraft(const Row& row, Draft& draft, bool with_copies) const;
+  int64_t DraftSlot(const Row& row, const Private& branch, int64_t position) const;
+  void DropDraft(const Draft& draft, uint64_t until);
+  OpStatus FullOrRetry(size_t need) const;
+  Ids DraftEntries(const Row& row) const;
   BlockId TakeLowest();
-  void Drop(BlockId id);
+  // `until`: what PendingModel::Open answered.
+  void Drop(BlockId id, uint64_t until);
   Statuses ChangeList(const Ids& ids, const ListSettings& settings, int32_t change);
 
   KvCacheOptions options_;
   std::vector<Row> rows_;
   std::map<BlockId, Block> blocks_;
   std::set<BlockId> free_;
+  PendingModel pending_;
   std::map<BlockId, int32_t> outside_;
 };
 

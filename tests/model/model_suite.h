@@ -24,6 +24,7 @@ inline std::string AuditAgainst(CacheDriver& driver, const CacheModel& model) {
   const AuditReport report = driver.Audit();
   if (!report.ok()) return "the audit finds an error";
   if (report.free_blocks != model.free_ids().size()) return "the audit counts other free blocks";
+  if (report.pending_blocks != model.pending().size()) return "the audit counts other pending ones";
   if (report.outside_blocks != model.outside().size()) return "the audit counts other holders";
   return "";
 }
@@ -60,7 +61,8 @@ class Model : public testing::Test {};
 TYPED_TEST_SUITE_P(Model);
 
 TYPED_TEST_P(Model, PredictsEveryResultOfRandomOperations) {
-  ForEachSeed(TypeParam::kModelRuns, [](uint64_t seed) {
+  const uint32_t runs = RunsOfSteps(TypeParam::kModelRuns, TypeParam::kModelSteps);
+  ForEachSeed(runs, [](uint64_t seed) {
     return PlayAgainstModel<TypeParam>(seed, RandomOptions(seed), TypeParam::kModelSteps);
   });
 }

@@ -13,15 +13,19 @@ std::string DescribeFailure(FailureMode failure) {
   return failure == FailureMode::kWholeBatch ? ", whole batch" : "";
 }
 
+std::string DescribeFence(uint64_t epoch) {
+  return epoch == 0 ? "" : ", fence " + PrintToString(epoch);
+}
+
 std::string DescribeSettings(const RowSettings& s) {
-  std::string text = DescribeFailure(s.failure);
+  std::string text = DescribeFailure(s.failure) + DescribeFence(s.fence);
   if (s.count) text += ", count " + PrintToString(*s.count);
   if (s.slot_capacity) text += ", slot capacity " + PrintToString(*s.slot_capacity);
   return text + (s.with_copies ? "" : ", no copies");
 }
 
 std::string DescribeSettings(const ListSettings& s) {
-  std::string text = DescribeFailure(s.failure);
+  std::string text = DescribeFailure(s.failure) + DescribeFence(s.fence);
   if (s.count) text += ", count " + PrintToString(*s.count);
   if (s.generations) text += ", generations " + PrintToString(*s.generations);
   return text;
@@ -37,14 +41,22 @@ std::string Describe(const Operation& operation) {
         if constexpr (requires { o.parents; }) text += ", parents " + PrintToString(o.parents);
         if constexpr (requires { o.tokens; }) text += ", tokens " + PrintToString(o.tokens);
         if constexpr (requires { o.ids; }) text += " ids " + PrintToString(o.ids);
-        return text + DescribeSettings(o.settings);
+        if constexpr (requires { o.branches; }) text += ", branches " + PrintToString(o.branches);
+        if constexpr (requires { o.trees; }) {
+          text += ", leaves " + PrintToString(o.trees.leaves);
+          text += ", parents " + PrintToString(o.trees.rows);
+        }
+        if constexpr (requires { o.epoch; }) text += " epoch " + PrintToString(o.epoch);
+        if constexpr (requires { o.settings; }) text += DescribeSettings(o.settings);
+        return text;
       },
       operation);
 }
 
 std::string Describe(const RowResults& results) {
   return "statuses " + PrintToString(results.statuses) + ", slots " + PrintToString(results.slots) +
-         ", copies " + PrintToString(results.copies);
+         ", copies " + PrintToString(results.copies) + ", moves " + PrintToString(results.moves) +
+         ", to commit " + PrintToString(results.commit_tokens);
 }
 
 }  // namespace kvpage::test

@@ -97,8 +97,89 @@ struct ReleaseOperation {
   }
 };
 
+struct BeginDraftOperation {
+  static constexpr const char* kName = "BeginDraft";
+  Rows rows;
+  Tokens tokens;
+  Branches branches;
+  RowSettings settings;
+
+  template <class Target>
+  RowResults Perform(Target& target) const {
+    return target.BeginDraft(rows, tokens, branches, settings);
+  }
+};
+
+struct CommitDraftOperation {
+  static constexpr const char* kName = "CommitDraft";
+  Rows rows;
+  Tokens tokens;
+  Branches branches;
+  RowSettings settings;
+
+  template <class Target>
+  RowResults Perform(Target& target) const {
+    return {.statuses = target.CommitDraft(rows, tokens, branches, settings),
+            .slots = {},
+            .copies = {}};
+  }
+};
+
+struct AbortDraftOperation {
+  static constexpr const char* kName = "AbortDraft";
+  Rows rows;
+  RowSettings settings;
+
+  template <class Target>
+  RowResults Perform(Target& target) const {
+    return {.statuses = target.AbortDraft(rows, settings), .slots = {}, .copies = {}};
+  }
+};
+
+struct CompactDraftOperation {
+  static constexpr const char* kName = "CompactDraft";
+  Rows rows;
+  Tokens tokens;
+  Trees trees;
+  RowSettings settings;
+
+  template <class Target>
+  RowResults Perform(Target& target) const {
+    return target.CompactDraft(rows, tokens, trees, settings);
+  }
+};
+
+struct SignalOperation {
+  static constexpr const char* kName = "Signal";
+  uint64_t epoch = 0;
+  bool in_memory = false;
+
+  template <class Target>
+  RowResults Perform(Target& target) const {
+    RowResults results;
+    if (in_memory) {
+      results.slots = {static_cast<int64_t>(target.SignalNext(epoch))};
+    } else {
+      target.Signal(epoch);
+    }
+    return results;
+  }
+};
+
+struct PollOperation {
+  static constexpr const char* kName = "Poll";
+
+  template <class Target>
+  RowResults Perform(Target& target) const {
+    target.Poll();
+    return {};
+  }
+};
+
 using Operation = std::variant<ReserveOperation, AppendOperation, TruncateOperation, CloseOperation,
-                               ForkOperation, ShareOperation, ReleaseOperation>;
+                               ForkOperation, ShareOperation, ReleaseOperation, BeginDraftOperation,
+                               CommitDraftOperation, AbortDraftOperation, CompactDraftOperation,
+                               SignalOperation, PollOperation>;
 
 template <class Target>
 RowResults Perform(const Operation& operation, Target& target) {

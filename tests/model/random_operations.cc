@@ -6,70 +6,33 @@
 #include <numeric>
 #include <utility>
 
+#include "tests/model/chooser.h"
+#include "tests/model/random_drafts.h"
+
 namespace kvpage::test {
 namespace {
 
-class Chooser {
+class OperationChooser : Chooser {
  public:
-  Chooser(Random& random, const CacheModel& model) : random_(random), model_(model) {}
+  OperationChooser(Random& random, const CacheModel& model) : Chooser(random, model) {}
 
   Operation Choose() {
     const uint32_t choice = random_.Below(100);
     if (choice < 12)
-      return ReserveOperation{ChooseRows(25), MapRows(&Chooser::Capacity), Settings()};
+      return ReserveOperation{ChooseRows(IsOpen, 25), MapRowsBy(&OperationChooser::Capacity),
+                              Settings()};
     if (choice < 45) return ChooseAppend();
     if (choice < 57)
-      return TruncateOperation{ChooseRows(85), MapRows(&Chooser::Length), Settings()};
-    if (choice < 70) return CloseOperation{ChooseRows(80), Settings()};
+      return TruncateOperation{ChooseRows(IsReady, 85), MapRowsBy(&OperationChooser::Length),
+                               Settings()};
+    if (choice < 70) return CloseOperation{ChooseRows(IsOpen, 80), Settings()};
     if (choice < 84) return ChooseFork();
     if (choice < 92) return ChooseShare();
     return ChooseRelease();
   }
 
  private:
-  static constexpr int32_t kWrongRows[] = {-1, 1 << 20, static_cast<int32_t>(0x80000000)};
-
-  int32_t AnyRow() { return static_cast<int32_t>(random_.Below(model_.options().max_sequences)); }
-  // A row that is open in `percent` of 100 cases, if there is one.
-  int32_t PreferOpen(uint32_t percent) {
-    const bool wants_open = random_.Percent(percent);
-    int32_t row = AnyRow();
-    for (int tries = 0; tries < 8 && model_.row(row).is_open != wants_open; ++tries) row = AnyRow();
-    return row;
-  }
-
-  // Different rows, with a mistake now and then. They are kept for MapRows.
-  Rows ChooseRows(uint32_t percent_open) {
-    const uint32_t most = model_.options().max_sequences;
-    const uint32_t size = random_.Percent(10) ? most : random_.Between(1, std::min(most, 5u));
-    rows_.clear();
-    while (rows_.size() < size) {
-      int32_t row = PreferOpen(percent_open);
-      const bool is_mistake = random_.Percent(3);
-      if (is_mistake && random_.Percent(50)) row = kWrongRows[random_.Below(3)];
-      if (is_mistake || std::find(rows_.begin(), rows_.end(), row) == rows_.end() ||
-          random_.Percent(5)) {
-        rows_.push_back(row);
-      }
-    }
-    return rows_;
-  }
-
-  // One number for each chosen row; wrong ones now and then.
-  Tokens MapRows(int32_t (Chooser::*number)(const CacheModel::Row&)) {
-    Tokens tokens;
-    for (const int32_t row : rows_) {
-      const bool in_table = row >= 0 && row < static_cast<int32_t>(model_.options().max_sequences);
-      tokens.push_back((this->*number)(model_.row(in_table ? row : 0)));
-      if (random_.Percent(2)) tokens.back() = random_.Percent(50) ? -1 : 0x7fffffff;
-    }
-    return tokens;
-  }
-  int32_t BlockTokens() const { return static_cast<int32_t>(model_.options().block_tokens); }
-  int32_t RowTokens() const {
-    return BlockTokens() * static_cast<int32_t>(model_.options().max_blocks_per_sequence);
-  }
-  int32_t UpTo(int32_t most) { return static_cast<int32_t>(random_.Below(most + 1)); }
+  // Numbers for rows.
   int32_t Capacity(const CacheModel::Row& row) {
     return row.kv_len + UpTo(random_.Percent(80) ? 3 * BlockTokens() : RowTokens());
   }
@@ -77,33 +40,22 @@ class Chooser {
   int32_t More(const CacheModel::Row&) {
     return UpTo(random_.Percent(50) ? 2 : random_.Percent(90) ? 3 * BlockTokens() : RowTokens());
   }
-
-  std::optional<int32_t> Count(size_t size) {
-    if (random_.Percent(80)) return std::nullopt;
-    return static_cast<int32_t>(random_.Below(static_cast<uint32_t>(size) + 3)) - 1;
-  }
-  RowSettings Settings() {
-    return {.failure = random_.Percent(25) ? FailureMode::kWholeBatch : FailureMode::kPerRow,
-            .count = Count(rows_.size()),
-            .slot_capacity = {},
-            .with_copies = random_.Percent(85)};
+  Tokens MapRowsBy(int32_t (OperationChooser::*number)(const CacheModel::Row&)) {
+    return MapRows([&](const CacheModel::Row& row) { return (this->*number)(row); });
   }
 
   Operation ChooseAppend() {
-    AppendOperation append{ChooseRows(60), MapRows(&Chooser::More), Settings()};
-    if (random_.Percent(60)) {
-      int64_t slots = 0;
-      for (const int32_t tokens : append.tokens) slots += std::clamp(tokens, 0, 1000);
-      append.settings.slot_capacity = slots + 2;
-      if (random_.Percent(20)) append.settings.slot_capacity = random_.Below(slots + 1);
-    }
+    AppendOperation append{ChooseRows(IsReady, 65), MapRowsBy(&OperationChooser::More), Settings()};
+    int64_t slots = 0;
+    for (const int32_t tokens : append.tokens) slots += std::clamp(tokens, 0, 1000);
+    append.settings.slot_capacity = SlotCapacity(slots);
     return append;
   }
 
   Operation ChooseFork() {
-    ForkOperation fork{ChooseRows(10), {}, {}, {}};
+    ForkOperation fork{ChooseRows(IsOpen, 10), {}, {}, {}};
     for (size_t i = 0; i < fork.rows.size(); ++i) {
-      const int32_t parent = PreferOpen(95);
+      const int32_t parent = Prefer(IsOpen, 95);
       fork.parents.push_back(random_.Percent(2) ? kWrongRows[random_.Below(3)] : parent);
       const int32_t length = model_.row(parent).kv_len;
       int32_t tokens = random_.Percent(40) ? length : UpTo(length);
@@ -137,6 +89,10 @@ class Chooser {
   BlockId BadId() {
     if (random_.Percent(30)) return kNullBlock;
     if (random_.Percent(30) || model_.free_ids().empty()) return model_.options().num_blocks + 1;
+    if (const BlockId id = 1 + random_.Below(model_.options().num_blocks);
+        model_.block(id).references == 0) {
+      return id;  // free, or pending
+    }
     return *std::next(model_.free_ids().begin(),
                       random_.Below(static_cast<uint32_t>(model_.free_ids().size())));
   }
@@ -179,13 +135,10 @@ class Chooser {
     }
     if (random_.Percent(20) || ids.empty()) ids.push_back(BadId());
     if (random_.Percent(50)) Shuffle(ids);
-    const ListSettings settings = ChooseListSettings(ids);
+    ListSettings settings = ChooseListSettings(ids);
+    settings.fence = AnyFence();
     return ReleaseOperation{std::move(ids), settings};
   }
-
-  Random& random_;
-  const CacheModel& model_;
-  Rows rows_;
 };
 
 Placement AnyPlacement(Random& random) {
@@ -198,6 +151,7 @@ KvCacheOptions RandomOptions(uint64_t seed) {
   Random random(~seed);
   constexpr uint32_t kBlocks[] = {5, 40, 64, 130, 200};
   constexpr uint32_t kBlockTokens[] = {1, 4, 16};
+  constexpr uint32_t kPendingSets[] = {0, 1, 2, 4, 4};
   return {.num_blocks = kBlocks[random.Below(5)],
           .block_tokens = kBlockTokens[random.Below(3)],
           .max_sequences = random.Between(1, 12),
@@ -205,7 +159,10 @@ KvCacheOptions RandomOptions(uint64_t seed) {
           .blocks_per_shard = random.Percent(70) ? 64u : 0u,
           .block_words = AnyPlacement(random),
           .gate_words = AnyPlacement(random),
-          .sequence_words = AnyPlacement(random)};
+          .sequence_words = AnyPlacement(random),
+          .pending_sets = kPendingSets[random.Below(5)],
+          .max_draft_tokens = random.Percent(15) ? 0u : random.Between(1, 20),
+          .max_draft_branches = random.Percent(40) ? 1u : random.Between(1, kMaxDraftBranches)};
 }
 
 KvCacheOptions LargeOptions(uint64_t seed) {
@@ -216,11 +173,16 @@ KvCacheOptions LargeOptions(uint64_t seed) {
           .max_blocks_per_sequence = 20,
           .block_words = AnyPlacement(random),
           .gate_words = AnyPlacement(random),
-          .sequence_words = AnyPlacement(random)};
+          .sequence_words = AnyPlacement(random),
+          .max_draft_tokens = 5,
+          .max_draft_branches = 2};
 }
 
 Operation RandomOperation(Random& random, const CacheModel& model) {
-  return Chooser(random, model).Choose();
+  const KvCacheOptions& options = model.options();
+  if (options.pending_sets > 0 && random.Percent(8)) return RandomSignal(random, model);
+  if (options.max_draft_tokens > 0 && random.Percent(50)) return RandomDraft(random, model);
+  return OperationChooser(random, model).Choose();
 }
 
 }  // namespace kvpage::test

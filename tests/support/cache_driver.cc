@@ -4,17 +4,10 @@
 
 #include <utility>
 
-#include "kvpage/core/cpu_atomics.h"
-
 namespace kvpage::test {
 namespace {
 
 constexpr size_t kArenaBytes = 1 << 22;
-
-BlockState StateOf(uint32_t word) {
-  const BlockWordsStorage alone{&word, WordLayout::Make(1, sizeof(word), Placement::kContiguous)};
-  return BlockWordsRef<CpuAtomics>(alone).State(1);
-}
 
 }  // namespace
 
@@ -37,13 +30,28 @@ RowBatch CacheDriver::Batch(const Rows& rows, const RowSettings& settings) {
           .failure = settings.failure};
 }
 
+Fence CacheDriver::FenceOf(uint64_t epoch, bool in_memory) {
+  if (!in_memory) return {.epoch = epoch};
+  return {.epoch_word = arena_->Take(std::vector<uint64_t>{epoch})};
+}
+
+BlockCopy* CacheDriver::TakeCopies(size_t count, const RowSettings& settings) {
+  return settings.with_copies ? arena_->Take(Copies(count, kUnwrittenCopy)) : nullptr;
+}
+
+int64_t* CacheDriver::TakeSlots(const RowSettings& settings) {
+  if (!settings.slot_capacity) return nullptr;
+  return arena_->Take(Slots(static_cast<size_t>(*settings.slot_capacity), -2));
+}
+
 RowResults CacheDriver::Finish(absl::Status launched, const RowBatch& batch,
-                               const BlockCopy* copies, const int64_t* slots,
-                               int64_t slot_capacity) {
+                               const BlockCopy* copies, const int64_t* slots, int64_t slot_capacity,
+                               size_t copies_per_row) {
   Await(std::move(launched));
+  const auto num_rows = static_cast<size_t>(batch.num_rows);
   RowResults results;
-  results.statuses.assign(batch.statuses, batch.statuses + batch.num_rows);
-  if (copies != nullptr) results.copies.assign(copies, copies + batch.num_rows);
+  results.statuses.assign(batch.statuses, batch.statuses + num_rows);
+  if (copies != nullptr) results.copies.assign(copies, copies + num_rows * copies_per_row);
   if (slots != nullptr) results.slots.assign(slots, slots + slot_capacity);
   EXPECT_TRUE(arena_->Reset()) << "an operation wrote beside its arrays";
   return results;
@@ -57,12 +65,12 @@ Statuses CacheDriver::Reserve(const Rows& rows, const Tokens& tokens, const RowS
 RowResults CacheDriver::Append(const Rows& rows, const Tokens& tokens,
                                const RowSettings& settings) {
   const RowBatch batch = Batch(rows, settings);
-  AppendBatch append{.batch = batch, .tokens = arena_->Take(tokens)};
-  if (settings.slot_capacity) {
-    append.slot_capacity = *settings.slot_capacity;
-    append.slots = arena_->Take(Slots(static_cast<size_t>(append.slot_capacity), -2));
-  }
-  if (settings.with_copies) append.copies = arena_->Take(Copies(rows.size(), kUnwrittenCopy));
+  const AppendBatch append{.batch = batch,
+                           .tokens = arena_->Take(tokens),
+                           .slots = TakeSlots(settings),
+                           .slot_capacity = settings.slot_capacity.value_or(0),
+                           .copies = TakeCopies(rows.size(), settings),
+                           .fence = FenceOf(settings.fence, settings.fence_in_memory)};
   return Finish(cache_->Append(stream(), append), batch, append.copies, append.slots,
                 append.slot_capacity);
 }
@@ -70,19 +78,20 @@ RowResults CacheDriver::Append(const Rows& rows, const Tokens& tokens,
 Statuses CacheDriver::Truncate(const Rows& rows, const Tokens& tokens,
                                const RowSettings& settings) {
   const RowBatch batch = Batch(rows, settings);
-  return Finish(cache_->Truncate(stream(), {batch, arena_->Take(tokens)}), batch).statuses;
+  const Fence fence = FenceOf(settings.fence, settings.fence_in_memory);
+  return Finish(cache_->Truncate(stream(), {batch, arena_->Take(tokens), fence}), batch).statuses;
 }
 
 Statuses CacheDriver::Close(const Rows& rows, const RowSettings& settings) {
   const RowBatch batch = Batch(rows, settings);
-  return Finish(cache_->Close(stream(), {batch}), batch).statuses;
+  const Fence fence = FenceOf(settings.fence, settings.fence_in_memory);
+  return Finish(cache_->Close(stream(), {batch, fence}), batch).statuses;
 }
 
 RowResults CacheDriver::Fork(const Rows& children, const Rows& parents, const Tokens& tokens,
                              const RowSettings& settings) {
   const RowBatch batch = Batch(children, settings);
-  BlockCopy* const copies =
-      settings.with_copies ? arena_->Take(Copies(children.size(), kUnwrittenCopy)) : nullptr;
+  BlockCopy* const copies = TakeCopies(children.size(), settings);
   return Finish(
       cache_->Fork(stream(), {batch, arena_->Take(parents), arena_->Take(tokens), copies}), batch,
       copies);
@@ -94,7 +103,8 @@ BlockListBatch CacheDriver::List(const Ids& ids, const ListSettings& settings) {
           .statuses = arena_->Take(Statuses(ids.size(), kUnwritten)),
           .generations = settings.generations ? arena_->Take(*settings.generations) : nullptr,
           .count = settings.count ? arena_->Take(std::vector<int32_t>{*settings.count}) : nullptr,
-          .failure = settings.failure};
+          .failure = settings.failure,
+          .fence = {.epoch = settings.fence}};
 }
 
 Statuses CacheDriver::FinishList(absl::Status launched, const BlockListBatch& list) {
@@ -112,55 +122,6 @@ Statuses CacheDriver::Share(const Ids& ids, const ListSettings& settings) {
 Statuses CacheDriver::Release(const Ids& ids, const ListSettings& settings) {
   const BlockListBatch list = List(ids, settings);
   return FinishList(cache_->Release(stream(), list), list);
-}
-
-Ids CacheDriver::WholeRow(int32_t row) {
-  const PageTableStorage& table = cache_->table();
-  const size_t row_blocks = table.max_blocks_per_sequence;
-  return Read(table.entries + static_cast<size_t>(row) * row_blocks, row_blocks);
-}
-
-Ids CacheDriver::Row(int32_t row) {
-  Ids entries = WholeRow(row);
-  entries.resize(Held(row));
-  return entries;
-}
-
-SequenceState CacheDriver::Sequence(int32_t row) {
-  const PageTableStorage& table = cache_->table();
-  const uint32_t index = table.sequence_layout.Index(static_cast<uint32_t>(row));
-  return SequenceState::Parse(Read(&table.sequence_words[index]));
-}
-
-uint32_t CacheDriver::Held(int32_t row) { return Read(&cache_->table().held_blocks[row]); }
-
-BlockState CacheDriver::Block(BlockId id) {
-  const BlockWordsStorage& words = cache_->pool().words;
-  return StateOf(Read(&words.words[words.layout.Index(id - 1)]));
-}
-
-CacheSnapshot CacheDriver::Snapshot() {
-  const PageTableStorage& table = cache_->table();
-  const BlockPoolStorage& pool = cache_->pool();
-  CacheSnapshot snapshot;
-  const size_t row_blocks = table.max_blocks_per_sequence;
-  const Ids entries = Read(table.entries, table.max_sequences * row_blocks);
-  const auto sequences = Read(table.sequence_words, table.sequence_layout.size());
-  const auto held = Read(table.held_blocks, table.max_sequences);
-  for (uint32_t row = 0; row < table.max_sequences; ++row) {
-    const auto state = SequenceState::Parse(sequences[table.sequence_layout.Index(row)]);
-    const auto first = entries.begin() + static_cast<ptrdiff_t>(row * row_blocks);
-    snapshot.rows.push_back({state.open, state.generation, state.kv_len, held[row],
-                             Ids(first, first + static_cast<ptrdiff_t>(row_blocks))});
-  }
-  const auto leaves = Read(pool.bits.leaves, pool.bits.num_leaves());
-  const auto words = Read(pool.words.words, pool.words.layout.size());
-  for (uint32_t i = 0; i < pool.num_blocks(); ++i) {
-    const BlockState state = StateOf(words[pool.words.layout.Index(i)]);
-    const bool is_free = (leaves[i / 64] >> i % 64 & 1) != 0;
-    snapshot.blocks.push_back({state.references, state.generation, is_free});
-  }
-  return snapshot;
 }
 
 AuditReport CacheDriver::Audit() {

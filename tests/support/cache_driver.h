@@ -34,10 +34,14 @@ using Tokens = std::vector<int32_t>;
 using Slots = std::vector<int64_t>;
 using Statuses = std::vector<OpStatus>;
 using Copies = std::vector<BlockCopy>;
+using Branches = std::vector<int32_t>;  // none: no such array
+using Moves = std::vector<TokenMove>;
 
-// What an array of statuses or copies holds before an operation; seen where it wrote nothing.
+// What an array of results holds before an operation; seen where it wrote nothing.
 inline constexpr OpStatus kUnwritten = static_cast<OpStatus>(0xee);
 inline constexpr BlockCopy kUnwrittenCopy = {0xeeee, 0xeeee, -1};
+inline constexpr TokenMove kUnwrittenMove = {-7, -7};
+inline constexpr int32_t kUnwrittenTokens = -7;
 
 // How a test reaches what belongs to a backend.
 struct BackendAccess {
@@ -53,12 +57,18 @@ struct RowSettings {
   std::optional<int32_t> count = {};          // the count in memory; none: no such array
   std::optional<int64_t> slot_capacity = {};  // none: no array of slots
   bool with_copies = true;                    // whether there is an array of copies
+  uint64_t fence = 0;                         // epoch; 0: no fence
+  bool fence_in_memory = false;               // the epoch lies in memory
 };
 
 struct RowResults {
   Statuses statuses;
   Slots slots;
-  Copies copies;
+  Copies copies;  // max_draft_branches for each row of BeginDraft
+
+  // Of CompactDraft: max_draft_tokens moves for each row.
+  Moves moves = {};
+  Tokens commit_tokens = {};
 
   friend bool operator==(const RowResults&, const RowResults&) = default;
 };
@@ -67,6 +77,13 @@ struct ListSettings {
   FailureMode failure = FailureMode::kWholeBatch;
   std::optional<int32_t> count = {};
   std::optional<std::vector<uint32_t>> generations = {};
+  uint64_t fence = 0;  // Release only
+};
+
+// The trees of a CompactDraft.
+struct Trees {
+  Rows leaves;                             // [rows]
+  std::vector<std::vector<int32_t>> rows;  // parents of each row's nodes; none: no such array
 };
 
 class CacheDriver {
@@ -86,12 +103,27 @@ class CacheDriver {
   Statuses Share(const Ids& ids, const ListSettings& settings = {});
   Statuses Release(const Ids& ids, const ListSettings& settings = {});
 
+  RowResults BeginDraft(const Rows& rows, const Tokens& tokens, const Branches& branches = {},
+                        const RowSettings& settings = {});
+  Statuses CommitDraft(const Rows& rows, const Tokens& tokens, const Branches& branches = {},
+                       const RowSettings& settings = {});
+  Statuses AbortDraft(const Rows& rows, const RowSettings& settings = {});
+  RowResults CompactDraft(const Rows& rows, const Tokens& tokens, const Trees& trees,
+                          const RowSettings& settings = {});
+  // The tensor lies in memory that the backend reaches.
+  void MoveTokens(const Moves& moves, const KvTensor& tensor);
+
+  void Signal(uint64_t epoch);
+  uint64_t SignalNext(uint64_t epoch);  // the epoch lies in memory; what lies there afterwards
+  void Poll();
+
   // The state.
   Ids Row(int32_t row);       // entries in use
   Ids WholeRow(int32_t row);  // all entries
   SequenceState Sequence(int32_t row);
   int32_t Length(int32_t row) { return Sequence(row).kv_len; }
   uint32_t Held(int32_t row);
+  Ids DraftRow(int32_t row);  // private blocks of its draft, branch by branch, null-filled
   BlockState Block(BlockId id);
   CacheSnapshot Snapshot();  // all of it, but for the gate
   AuditReport Audit();
@@ -101,7 +133,7 @@ class CacheDriver {
   template <class T>
   std::vector<T> Read(const T* words, size_t count) {
     std::vector<T> values(count);
-    access_.download(values.data(), words, count * sizeof(T));
+    if (count > 0) access_.download(values.data(), words, count * sizeof(T));
     return values;
   }
   // One word of the state, to look at or to corrupt.
@@ -118,12 +150,19 @@ class CacheDriver {
 
  private:
   RowBatch Batch(const Rows& rows, const RowSettings& settings);
+  Fence FenceOf(uint64_t epoch, bool in_memory);
+  // Arrays that have nothing written in them yet; null where there shall be none.
+  BlockCopy* TakeCopies(size_t count, const RowSettings& settings);
+  int64_t* TakeSlots(const RowSettings& settings);
   // Waits for the operation; the statuses, copies and slots are then in the result.
   RowResults Finish(absl::Status launched, const RowBatch& batch, const BlockCopy* copies = nullptr,
-                    const int64_t* slots = nullptr, int64_t slot_capacity = 0);
+                    const int64_t* slots = nullptr, int64_t slot_capacity = 0,
+                    size_t copies_per_row = 1);
   BlockListBatch List(const Ids& ids, const ListSettings& settings);
   Statuses FinishList(absl::Status launched, const BlockListBatch& list);
   void Await(absl::Status launched);
+  void ReadRows(CacheSnapshot& snapshot);
+  void ReadBlocks(CacheSnapshot& snapshot);
 
   std::unique_ptr<KvCache> cache_;
   BackendAccess access_;

@@ -3,7 +3,9 @@
 // tests/support/test_seed.h
 //
 // Where the seeds of the randomised tests come from. The base seed is fixed, so that a run is
-// repeatable; KVPAGE_TEST_SEED=<n> replaces it, to replay a failure or to look further.
+// repeatable; KVPAGE_TEST_SEED=<n> replaces it, to replay a failure or to look further. How far the
+// model tests look is fixed as well; KVPAGE_TEST_STEPS=<n> has each make n random operations, or a
+// few more, so that the last run is a whole one.
 
 #ifndef KVPAGE_TESTS_SUPPORT_TEST_SEED_H_
 #define KVPAGE_TESTS_SUPPORT_TEST_SEED_H_
@@ -19,6 +21,13 @@ namespace kvpage::test {
 inline uint64_t BaseSeed() {
   const char* text = std::getenv("KVPAGE_TEST_SEED");
   return text == nullptr ? 1 : std::strtoull(text, nullptr, 0);
+}
+
+// How many runs of `steps` steps a test of random operations makes that usually makes `count`.
+inline uint32_t RunsOfSteps(uint32_t count, uint32_t steps) {
+  const char* text = std::getenv("KVPAGE_TEST_STEPS");
+  if (text == nullptr) return count;
+  return static_cast<uint32_t>((std::strtoull(text, nullptr, 0) + steps - 1) / steps);
 }
 
 // How many seeds to try where `count` is right for a plain build.

@@ -23,9 +23,12 @@ STALE_HANDLE = "tests/sched/stale_handle_sched_test.cc"
 BATCH = "tests/sched/batch_sched_test.cc"
 TABLE = "tests/sched/table_sched_test.cc"
 EXPORT = "tests/sched/export_sched_test.cc"
-STEP = "tests/unit/append_step_test.cc"
+STEP = "tests/unit/grow_step_test.cc"
 RELEASE = "tests/unit/release_rows_test.cc"
 SHARING = "tests/unit/sharing_steps_test.cc"
+DRAFT = "tests/unit/draft_test.cc"
+DRAFT_SCHED = "tests/sched/draft_sched_test.cc"
+PENDING = "tests/unit/pending_blocks_test.cc"
 
 _READ_GRANTED = """    for (uint32_t s = g.rank(); s < num_shards(); s += g.size()) {
       granted_sum += A::LoadRelaxed(granted(s));
@@ -141,7 +144,7 @@ MUTANTS = [
     Mutant("batch-keeps-all", "a batch does not give back what its rows do not need",
            [("row_grants.h", "    gate.GiveBack(g_, kept, hand_);\n", "")], BATCH, "*InTime"),
     Mutant("step-overruns-list", "a step lists more ids than the list holds",
-           [("append_step.h",
+           [("grow_step.h",
              "    if (num_blocks > table_.storage().num_ids()) return false;\n", "")],
            STEP, "*MoreBlocksThanItsList*"),
     Mutant("release-heeds-status", "a warp passes over a row in which another found a double free",
@@ -188,7 +191,7 @@ MUTANTS = [
            POOL, "*AtOnce"),
     # --- order between the owners of a block ---
     Mutant("pool-no-f0", "a holder lets go without release",
-           [("block_words.h", "    if (fences) A::FenceAcqRel();\n", "")],
+           [("block_words.h", "    if (fences == kBoth) A::FenceAcqRel();\n", "")],
            POOL, "*SeesEverything*"),
     Mutant("pool-no-f2", "a block is taken without acquire",
            [("exact_gate.h", _F2, _F2_NO_FENCE)], POOL, "*SeesEverything*"),
@@ -196,7 +199,7 @@ MUTANTS = [
            [("exact_gate.h", "    A::FenceAcqRel();\n    g.Sync();\n" + _F2_FOR_HANDS,
              "    uint32_t slot = 0;\n")], POOL, "*SeesEverything*"),
     Mutant("pool-no-f0-of-several", "one of several holders lets go without release",
-           [("block_words.h", "    if (fences) A::FenceAcqRel();\n", "")], POOL, "*LastHolder*"),
+           [("block_words.h", "    if (fences == kBoth) A::FenceAcqRel();\n", "")], POOL, "*LastHolder*"),
     Mutant("pool-no-sync-after-f2", "a lane uses a block before the lane that claimed it acquired",
            [("exact_gate.h", _F2, "    A::FenceAcqRel();  // F2\n    if (mine.count > 0)")],
            POOL_WARP, "*HandBlocksOver*"),
@@ -250,6 +253,80 @@ MUTANTS = [
     Mutant("table-read-relaxed", "a row's length is read without acquire",
            [("page_table_ref.h", "SequenceState::Parse(A::LoadAcquire(SequenceWord(row)))",
              "SequenceState::Parse(A::LoadRelaxed(SequenceWord(row)))")], TABLE, "*"),
+    # --- drafts ---
+    Mutant("draft-junk-shape", "a row that never had a draft has the shape that lay in memory",
+           [("page_table_ref.h", "      s_.draft_shapes[row] = 0;\n", "")],
+           DRAFT, "*NeverHadOne*"),
+    Mutant("draft-take-shared", "two commits of a row both find its draft open",
+           [("page_table_ref.h",
+             "        A::FetchAndRelaxed(SequenceWord(row), ~SequenceState::kDraftingBit));",
+             "        A::LoadRelaxed(SequenceWord(row)));")], DRAFT_SCHED, "*EqualAnswers*"),
+    Mutant("draft-keeps-branches", "a commit forgets the other branches",
+           [("draft_entries.h", "branch = 0; w.Any(", "branch = 0; branch < 1 && w.Any(")],
+           DRAFT, "*OtherBranches*"),
+    Mutant("draft-keeps-tail", "a commit forgets the tail that it replaces",
+           [("commit_draft.h", "      table_.SetDraftEntry(draft.row, draft.branch, n, old);\n",
+             "      table_.SetDraftEntry(draft.row, draft.branch, n, kNullBlock);\n")],
+           DRAFT, "*TailThatItReplaces*"),
+    Mutant("draft-keeps-generation", "a commit that replaces an entry does not tell the readers",
+           [("commit_draft.h", "        state.generation += replaced;\n", "")],
+           DRAFT, "*TailThatItReplaces*"),
+    Mutant("draft-no-fence", "a commit makes blocks free that its fence should hold",
+           [("commit_draft.h", "    set = g_.Shuffle(set, g_.size() - 1);\n",
+             "    set = PendingBlocksRef<A>::kNoSet;\n")], DRAFT, "*HeedsItsFence*"),
+    Mutant("draft-publish-first", "a row's length is published before its accepted blocks",
+           [("commit_draft.h", "      const bool replaced = ok && PlaceKept(draft);\n",
+             "      if (ok) {\n        SequenceState early = draft.state;\n"
+             "        early.drafting = false;\n"
+             "        early.kv_len += static_cast<int32_t>(draft.tokens);\n"
+             "        table_.Publish(draft.row, early);\n      }\n"
+             "      const bool replaced = ok && PlaceKept(draft);\n")],
+           DRAFT_SCHED, "*EqualAnswers*"),
+    Mutant("draft-no-f0", "no fence between the accepted blocks and the length",
+           [("commit_draft.h", "      A::FenceAcqRel();  // F0, and the release of the entries\n",
+             "")], DRAFT_SCHED, "*EqualAnswers*"),
+    Mutant("draft-first-lane-wins", "the quickest lane wins a row that stands twice",
+           [("commit_draft.h", "lost |= draft.status == OpStatus::kWrongState;",
+             "lost |= false;")], DRAFT, "*AlsoIfItComesLast*"),
+    Mutant("draft-first-mention-wins", "a bad first mention keeps a good second one from the row",
+           [("commit_draft.h", "      if (statuses[i] == OpStatus::kOk) A::FetchMinRelaxed(",
+             "      if (statuses[i] != OpStatus::kClosed) A::FetchMinRelaxed(")],
+           DRAFT_SCHED, "*EqualAnswers*"),
+    Mutant("draft-outlives-row", "a closed row keeps the blocks of its draft",
+           [("release_rows.h", "g_.Any(some_drafts)) ReleaseDrafts(rows);",
+             "g_.Any(some_drafts)) return;")], DRAFT, "*OfItsRows*"),
+    Mutant("draft-audit-jealous", "an audit takes a draft's block that the caller holds for an error",
+           [("audit.h", "!pool_.words().State(id).owned()) {\n        ++row_errors;\n"
+             "        continue;\n      }\n      ++entries;\n      A::AddRelaxed(&outside_[id - 1], "
+             "1u);\n    }\n    Add(&report_->open_rows",
+             "pool_.words().State(id).references != 1) {\n        ++row_errors;\n"
+             "        continue;\n      }\n      ++entries;\n      A::AddRelaxed(&outside_[id - 1], "
+             "1u);\n    }\n    Add(&report_->open_rows")], DRAFT, "*HoldsItToo"),
+    # --- fences ---
+    Mutant("pending-completes-backwards", "an epoch that is signalled late undoes younger ones",
+           [("pending_blocks.h", "    while (completed < epoch && !A::",
+             "    while (completed != epoch && !A::")], PENDING, "*EarlierEpochLater*"),
+    Mutant("pending-ignores-younger", "an epoch without a set does not join a younger one",
+           [("pending_blocks.h", "if (younger != kDraining) return",
+             "if (younger == 0) return")], PENDING, "*NextYounger*"),
+    Mutant("pending-oldest-waits", "the oldest epoch waits for a younger one, not the youngest",
+           [("pending_blocks.h", "label > mine.older_label) {", "label < mine.older_label) {")],
+           PENDING, "*NeedsTheirSet*"),
+    Mutant("pending-drains-all", "blocks become free before their epoch has completed",
+           [("pending_blocks.h", "mine = label <= Completed() && A::", "mine = A::")],
+           PENDING, "*NotBefore*"),
+    Mutant("pending-keeps-count", "drained blocks still count as pending",
+           [("pending_blocks.h", "        A::AddRelaxed(Count(set), uint64_t{0} - drained);\n", "")],
+           PENDING, "*NotBefore*"),
+    Mutant("pending-no-credit", "drained blocks are not credited",
+           [("pending_blocks.h", "        gate.Credit(shard, PopCount(blocks));\n", "")],
+           PENDING, "*AllBecomeFree*"),
+    Mutant("retry-one-too-few", "a request that needs one more than there will be is told to retry",
+           [("pending_blocks.h", "n <= there + NumPending() ?", "n <= there + NumPending() + 1 ?")],
+           PENDING, "*FullAndRetry*"),
+    Mutant("retry-by-first-shortage", "all rows of a warp are judged by what the first one found",
+           [("row_grants.h", "FullOrRetry(wants, left - before + beside));",
+             "FullOrRetry(wants, left + beside));")], DRAFT, "*WhatEachRowFinds*"),
     # --- exports ---
     Mutant("export-no-meeting", "lanes read entries without having met the one that read the word",
            [("export_reader.h", "    g.Sync();  // the entries are read after the word\n", "")],

@@ -77,7 +77,7 @@ class Audit {
       if (id == kNullBlock) continue;
       const uint32_t row = static_cast<uint32_t>(i / table_.draft_row_blocks());
       if (!table_.Sequence(row).drafting || !pool_.IsBlock(id) ||
-          pool_.words().State(id).references != 1) {
+          !pool_.words().State(id).owned()) {
         ++row_errors;
         continue;
       }

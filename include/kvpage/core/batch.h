@@ -26,7 +26,7 @@ namespace kvpage {
 
 // The epoch under which an operation lets blocks go: those whose last reference it takes are
 // pending, and become free once the epoch has completed (KvCache::Signal). Epochs are numbered
-// upwards from 1; an epoch that has completed, or none, makes them free at once.
+// upwards from 1 and stay below 2^64 - 1; one that has completed, or none, makes them free at once.
 struct Fence {
   uint64_t epoch = 0;                    // 0: none
   const uint64_t* epoch_word = nullptr;  // if given, the epoch lies there: read when it runs

@@ -11,9 +11,9 @@
 // replaces; one store of the word publishes them all. Nothing of the scratch of other operations is
 // used on that way, so that commits may run beside one another.
 //
-// Where a lane finds no draft although there was one when it looked, the row stands twice in the
-// batch, or another commit was quicker. So that the first mention wins on every machine, all then
-// give back what they took, and ask again, first mentions alone.
+// Where a lane finds an open row without a draft, the row may stand twice in the batch, and the
+// wrong mention have been quicker. So that the first good mention wins on every machine, all then
+// give back what they took, look again, and only the first lane that finds a row good takes it.
 //
 // Memory ordering: a row's entries are written before F0, and its word after it; F0 also stands
 //   before the drops. See draft_batch.h for what the operations answer.
@@ -61,8 +61,9 @@ class CommitDraft {
       draft = Look(pool_, table_, batch_, i, false);
       if (draft.status == OpStatus::kOk && !table_.TakeDraft(draft.row).drafting) {
         draft.status = OpStatus::kWrongState;
-        lost = true;
       }
+      // Also if it had gone when this lane looked: another lane may have been ahead.
+      lost |= draft.status == OpStatus::kWrongState;
       failed |= draft.status != OpStatus::kOk;
       statuses()[i] = draft.status;
     }
@@ -73,7 +74,13 @@ class CommitDraft {
       G its_group = g_;  // so that g_ itself can stay in registers
       AskAgain(its_group, pool_, table_, batch_, size);
       g_ = its_group;
-      if (g_.rank() < size) draft.status = statuses()[g_.rank()];
+      // What this lane saw may have been when another had taken the draft.
+      if (g_.rank() < size) {
+        const OpStatus status = statuses()[g_.rank()];
+        draft = {};
+        if (status == OpStatus::kOk) draft = Look(pool_, table_, batch_, g_.rank(), true);
+      }
+      g_.Sync();  // before F0, as above
     }
     Finish(size, set, draft);
   }
@@ -132,36 +139,43 @@ class CommitDraft {
     return draft;
   }
 
-  // Gives back what was taken, then asks again for the first mention of each row. Apart from the
-  // common way, which shall not carry its registers. Collective.
+  // Gives back what was taken, then asks again for the first good mention of each row. Apart from
+  // the common way, which shall not carry its registers. Collective.
   KVPAGE_HOST_DEVICE KVPAGE_NOINLINE static void AskAgain(G& g, const BlockPoolRef<A> pool,
                                                           const PageTableRef<A> table,
                                                           const CommitDraftBatch batch,
                                                           uint32_t size) {
     OpStatus* const statuses = batch.batch.statuses;
+    const int32_t* const numbers = batch.batch.rows;
     for (uint32_t i = g.rank(); i < size; i += g.size()) {
-      if (statuses[i] == OpStatus::kOk) table.GiveBackDraft(batch.batch.rows[i]);
+      if (statuses[i] == OpStatus::kOk) table.GiveBackDraft(numbers[i]);
     }
     g.Sync();
-    const RowBatchRun<A, G> rows(g, table, batch.batch);
-    g.Sync();  // before IsFirst
+    for (uint32_t i = g.rank(); i < size; i += g.size()) {
+      statuses[i] = Look(pool, table, batch, i, false).status;
+      if (statuses[i] == OpStatus::kOk) A::FetchMinRelaxed(&table.storage().claims[numbers[i]], i);
+    }
+    g.Sync();
     bool failed = false;
     for (uint32_t i = g.rank(); i < size; i += g.size()) {
-      const Draft draft = Look(pool, table, batch, i, false);
-      OpStatus status = draft.status;
-      const bool is_first = rows.IsRow(i) && rows.IsFirst(i);
-      if (status == OpStatus::kOk && !(is_first && table.TakeDraft(draft.row).drafting)) {
-        status = OpStatus::kWrongState;
+      if (statuses[i] == OpStatus::kOk && !TakeFirst(table, numbers[i], i)) {
+        statuses[i] = OpStatus::kWrongState;
       }
-      failed |= status != OpStatus::kOk;
-      statuses[i] = status;
+      failed |= statuses[i] != OpStatus::kOk;
     }
-    if (!rows.all_or_none() || !g.Any(failed)) return;
+    if (batch.batch.failure != FailureMode::kWholeBatch || !g.Any(failed)) return;
     for (uint32_t i = g.rank(); i < size; i += g.size()) {
       if (statuses[i] != OpStatus::kOk) continue;
-      table.GiveBackDraft(batch.batch.rows[i]);
+      table.GiveBackDraft(numbers[i]);
       statuses[i] = OpStatus::kCancelled;
     }
+  }
+  // Takes the row's draft for place i, if that is its first mention; whether it did.
+  KVPAGE_HOST_DEVICE static bool TakeFirst(const PageTableRef<A>& table, uint32_t row, uint32_t i) {
+    uint32_t* const claim = &table.storage().claims[row];
+    if (A::LoadRelaxed(claim) != i) return false;
+    A::StoreRelaxed(claim, PageTableRef<A>::kUnclaimed);
+    return table.TakeDraft(row).drafting;
   }
 
   // Publishes what was taken, and lets the rest go. Collective.

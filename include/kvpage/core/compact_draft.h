@@ -35,15 +35,19 @@ class CompactDraft {
       : g_(g), table_(table), batch_(batch) {}
 
   KVPAGE_HOST_DEVICE void Run() {
-    const uint32_t size = CountOrLimit(batch_.batch.count, batch_.batch.num_rows);
+    const RowBatchRun<A, G> rows(g_, table_, batch_.batch);
+    const uint32_t size = rows.size();
     const uint64_t stride = table_.storage().max_draft_tokens;
     // Also beyond the count: a captured graph carries the whole list out.
     const uint64_t all = static_cast<uint64_t>(batch_.batch.num_rows) * stride;
     for (uint64_t at = g_.rank(); at < all; at += g_.size()) batch_.moves[at] = TokenMove{};
-    g_.Sync();
+    g_.Sync();  // before IsFirst
     bool failed = false;
     for (uint32_t i = g_.rank(); i < size; i += g_.size()) {
-      const OpStatus status = RunRow(i, batch_.moves + i * stride);
+      // A row's moves twice in the list would be carried out twice.
+      const bool is_valid = rows.IsRow(i) && rows.IsFirst(i);
+      const OpStatus status =
+          is_valid ? RunRow(i, rows.row(i), batch_.moves + i * stride) : OpStatus::kInvalid;
       batch_.batch.statuses[i] = status;
       failed |= status != OpStatus::kOk;
     }
@@ -61,11 +65,8 @@ class CompactDraft {
   }
 
  private:
-  KVPAGE_HOST_DEVICE OpStatus RunRow(uint32_t i, TokenMove* moves) const {
-    const int32_t number = batch_.batch.rows[i];
+  KVPAGE_HOST_DEVICE OpStatus RunRow(uint32_t i, uint32_t row, TokenMove* moves) const {
     const PageTableStorage& s = table_.storage();
-    if (number < 0 || static_cast<uint32_t>(number) >= s.max_sequences) return OpStatus::kInvalid;
-    const uint32_t row = static_cast<uint32_t>(number);
     const SequenceState state = table_.OwnSequence(row);
     if (!state.open) return OpStatus::kClosed;
     if (!state.drafting) return OpStatus::kWrongState;

@@ -32,8 +32,8 @@ struct BeginDraftBatch {
   const int32_t* branches = nullptr;  // optional [num_rows], 1 .. max_draft_branches; else 1 each
 
   // Optional [slot_capacity], written: the slot of each draft token, rows in batch order, branch by
-  // branch (a failed row's are -1), then -1 up to the end. A row whose slots do not fit is
-  // kInvalid.
+  // branch (a failed row's are -1; it has none if its tokens or branches are more than the options
+  // allow), then -1 up to the end. A row whose slots do not fit is kInvalid.
   int64_t* slots = nullptr;
   int64_t slot_capacity = 0;
 
@@ -44,9 +44,9 @@ struct BeginDraftBatch {
 
 // Makes the first `tokens` tokens of one branch part of the row, in one store that readers see, and
 // frees the rest of the draft. 0 tokens: nothing is kept. Of commits that race on a row, in one
-// batch (where the first mention is first) or from several streams, exactly one finds the draft
-// open; the others are kWrongState and change nothing. A whole-batch commit must not race.
-// kInvalid: no such branch, or more tokens than it has; the draft stays open.
+// batch (where the first mention that is not kInvalid is first) or from several streams, exactly
+// one finds the draft open; the others are kWrongState and change nothing. A whole-batch commit
+// must not race. kInvalid: no such branch, or more tokens than it has; the draft stays open.
 struct CommitDraftBatch {
   RowBatch batch;
   const int32_t* tokens = nullptr;    // [num_rows], accepted

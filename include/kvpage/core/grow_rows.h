@@ -53,7 +53,8 @@ class GrowRows {
       PublishRows(rows, {.by_row = true});
       return slots_.Fill(totals.slots);
     }
-    pool_.Drain(g_);
+    // Not by how the work is shared out: the state must not depend on the machine.
+    if (totals.blocks > 0) pool_.Drain(g_);
     g_.Sync();  // before another lane's block_offsets are read
     RowGrants<A, G> grants(g_, pool_, rows, table_.storage(), totals.blocks);
     const bool some_failed = grants.Reserve();
@@ -75,7 +76,8 @@ class GrowRows {
     grants.Settle();
     PublishRows(rows, {.by_row = by_row && listed,
                        .is_fenced = grants.wanted() > 0,
-                       .must_recall = some_failed || !by_row || !listed});
+                       .must_recall = some_failed || !by_row || !listed,
+                       .replaces = totals.replaces});
     if (!by_row || !listed) {
       g_.Sync();
       slots_.WriteAll(rows, totals.slots, table_.storage().slot_offsets,
@@ -90,12 +92,14 @@ class GrowRows {
   struct Totals {
     uint64_t blocks = 0;
     uint64_t slots = 0;
-    uint32_t most = 0;  // of this lane's rows: blocks or tokens of one
+    uint32_t most = 0;      // of this lane's rows: blocks or tokens of one
+    bool replaces = false;  // one of this lane's rows is to let go of its tail
   };
   struct Publishing {
     bool by_row = false;       // each lane writes its rows' slots
     bool is_fenced = false;    // this lane has executed a fence since all entries were written
     bool must_recall = false;  // what lanes know of their rows is out of date
+    bool replaces = false;     // one of this lane's rows was to let go of its tail
   };
 
   // In storage.needs, beside the number of blocks.
@@ -135,6 +139,7 @@ class GrowRows {
         if (!slots_.HasRoom(row_.first_slot, row_.num_slots())) row_.status = OpStatus::kInvalid;
       }
       if (row_.status != OpStatus::kOk) row_.need = 0;
+      totals.replaces |= row_.need > 0 && row_.replaces;
       const uint64_t before = totals.blocks + g_.ExclusiveScan(uint64_t{row_.need}, total);
       totals.blocks += total;
       row_.first_block = static_cast<uint32_t>(before);
@@ -150,7 +155,9 @@ class GrowRows {
   }
 
   KVPAGE_HOST_DEVICE void PublishRows(const Rows& rows, const Publishing& how) {
-    const uint32_t set = pool_.pending().ChooseSet(g_, plan_.fence());
+    // Only if it is needed, as in the short way: which epochs have sets is part of the state.
+    uint32_t set = PendingBlocksRef<A>::kNoSet;
+    if (g_.Any(how.replaces)) set = pool_.pending().ChooseSet(g_, plan_.fence());
     auto w = g_.subgroup();
     FreedBlocks<A, decltype(w)> freed(pool_.gate(), pool_.bits(), pool_.pending(), set, w);
     for (uint32_t base = 0; base < rows.size(); base += g_.size()) {

@@ -88,6 +88,11 @@ class PageTableRef {
     for (uint64_t i = worker; i < num_private; i += num_workers) {
       A::StoreRelaxed(&s_.draft_entries[i], kNullBlock);
     }
+    if (num_private == 0) return;
+    // Read also of rows that have had no draft yet.
+    for (uint64_t row = worker; row < s_.max_sequences; row += num_workers) {
+      s_.draft_shapes[row] = 0;
+    }
   }
 
   KVPAGE_HOST_DEVICE SequenceState Sequence(uint32_t row) const {

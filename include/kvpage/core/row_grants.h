@@ -187,11 +187,16 @@ class RowGrants {
     uint64_t left = held;
     for (uint32_t base = 0; base < rows_.size(); base += g_.size()) {
       const uint32_t i = base + g_.rank();
-      uint64_t need = Need(i);
+      const uint64_t wants = Need(i);
+      uint64_t need = wants;
       for (;;) {
         uint64_t total;
         const uint64_t before = g_.ExclusiveScan(need, total);
         if (total <= left) {
+          // How many each place finds is known only now that those before it are decided.
+          if (need < wants) {
+            rows_.set_status(i, pool_.pending().FullOrRetry(wants, left - before + beside));
+          }
           left -= total;
           break;
         }

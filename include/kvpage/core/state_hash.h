@@ -5,7 +5,7 @@
 // One number for the whole state: equal after equal operations on every machine, and (but for one
 // chance in 2^64) different when two ranks have drifted apart. It covers which blocks are free,
 // which are pending and until when, every block's generation and references, every row's word,
-// blocks and entries; not the layout, nor how the gate's counters came to their difference.
+// blocks, entries and draft; not the layout, nor how the gate's counters came to their difference.
 //
 // Thread safety: no operation may be under way; workers may run at once.
 // Memory ordering: none. Cost: reads every word of the state once. `hash` must be 0 before.
@@ -41,7 +41,9 @@ KVPAGE_HOST_DEVICE void AddStateHash(const BlockPoolRef<A>& pool, const PageTabl
     if (waits_for != 0) sum += mixed(5, i, waits_for);
   }
   for (uint64_t row = worker; row < table.max_sequences(); row += num_workers) {
-    sum += mixed(2, row, table.Sequence(static_cast<uint32_t>(row)).Word());
+    const SequenceState state = table.Sequence(static_cast<uint32_t>(row));
+    sum += mixed(2, row, state.Word());
+    if (state.drafting) sum += mixed(7, row, table.storage().draft_shapes[row]);
     sum += mixed(3, row, table.storage().held_blocks[row]);
   }
   const uint64_t num_entries = uint64_t{table.max_sequences()} * table.row_blocks();

@@ -108,6 +108,7 @@ __global__ void __launch_bounds__(kMostThreads<Batch>)
     // meeting.
     constexpr bool kMeets = requires { typename Operation<CudaAtomics, ClusterGroup>::Step; };
     if (!kMeets && !pool.mirror.exists()) return;
+    cluster.Sync();  // a step may not have met; and before another group is made of the cluster
   } else {
     if (blockIdx.x >= cluster.num_blocks()) return;  // one cluster does it
     cluster.Sync();

@@ -159,7 +159,9 @@ absl::Status KvCache::MoveTokens(StreamRef stream, const TokenMove* moves, int32
   absl::Status status = Check(num_rows >= 0 && (moves != nullptr || num_rows == 0),
                               "a move list with entries needs moves");
   for (const KvTensor& tensor : tensors) status.Update(CheckTensor(tensor));
-  if (num_rows == 0 || table().max_draft_tokens == 0) return status;
+  status.Update(
+      Check(table().max_draft_tokens > 0, "drafts need options with max_draft_tokens above 0"));
+  if (num_rows == 0) return status;
   for (const KvTensor& tensor : tensors) {
     if (status.ok()) status = DoMoveTokens(stream, moves, num_rows, tensor);
   }

@@ -38,8 +38,9 @@ absl::Status CheckNaming(const BlockNaming& naming, uint32_t num_blocks, uint32_
   if (!status.ok()) return status;
   // One step at a time, so that none goes beyond 64 bits.
   const int64_t last = (int64_t{num_blocks} + naming.id_offset + 1) * naming.kernel_blocks - 1;
-  return Check(last <= kMost && last * naming.scale + naming.offset <= kMost,
-               "the name of a block must fit 32 bits");
+  return Check(
+      last <= kMost && last * naming.scale <= kMost && last * naming.scale + naming.offset <= kMost,
+      "the name of a block must fit 32 bits");
 }
 
 absl::Status CheckShare(const TokenShare& share, uint32_t block_tokens) {

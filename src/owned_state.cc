@@ -16,7 +16,7 @@ absl::Status CheckPool(const BlockPoolOptions& options) {
   if (BlockPoolStorage::IsValid(options)) return absl::OkStatus();
   return absl::InvalidArgumentError(
       "kvpage: a pool needs 1 to 2^30 blocks, in at most 64 shards of a power of two of at least "
-      "64 blocks, and at most 16 pending sets");
+      "64 blocks, and 2 to 16 pending sets, or none");
 }
 
 absl::Status CheckTable(const PageTableOptions& options) {

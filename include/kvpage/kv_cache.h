@@ -128,8 +128,9 @@ class KVPAGE_EXPORT KvCache {
 
   // Fences. An epoch is a step, or anything else that may still read blocks when a later operation
   // lets them go: take a number, launch the work, pass it to operations as their fence, and signal
-  // it behind the work. Epochs form a timeline: completing one completes all before it; so one that
-  // is signalled late, or out of order, makes blocks free late, never early.
+  // it behind the work. Epochs form a timeline: Signal says that the work of its epoch and of all
+  // before it is done, so on several streams it goes behind all of that work. A signal that comes
+  // late, or after that of a younger epoch, keeps blocks longer and harms nothing.
   //
   // NextEpoch only counts; numbers of the caller's own that rise will do as well. Any thread.
   uint64_t NextEpoch() { return next_epoch_.fetch_add(1, std::memory_order_relaxed); }

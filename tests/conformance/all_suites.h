@@ -20,6 +20,7 @@
 #include "tests/conformance/export_suite.h"
 #include "tests/conformance/fence_suite.h"
 #include "tests/conformance/fork_suite.h"
+#include "tests/conformance/mirror_suite.h"
 #include "tests/conformance/reserve_suite.h"
 #include "tests/conformance/scenario_suite.h"
 #include "tests/conformance/speculation_scenario_suite.h"
@@ -40,6 +41,7 @@
   INSTANTIATE_TYPED_TEST_SUITE_P(NAME, Exports, BACKEND);      \
   INSTANTIATE_TYPED_TEST_SUITE_P(NAME, Fences, BACKEND);       \
   INSTANTIATE_TYPED_TEST_SUITE_P(NAME, Fork, BACKEND);         \
+  INSTANTIATE_TYPED_TEST_SUITE_P(NAME, Mirror, BACKEND);       \
   INSTANTIATE_TYPED_TEST_SUITE_P(NAME, Reserve, BACKEND);      \
   INSTANTIATE_TYPED_TEST_SUITE_P(NAME, Scenario, BACKEND);     \
   INSTANTIATE_TYPED_TEST_SUITE_P(NAME, Speculation, BACKEND);  \

@@ -92,7 +92,7 @@ TYPED_TEST_P(Fences, CompletingAnEpochCompletesThoseBeforeIt) {
 }
 
 TYPED_TEST_P(Fences, MoreEpochsThanSetsFreeLateAndNeverEarly) {
-  for (uint32_t sets = 1; sets <= 3; ++sets) {
+  for (uint32_t sets = 2; sets <= 4; ++sets) {
     CacheDriver d = this->Make(WithSets(sets));
     d.Append({0, 1, 2, 3, 4}, {4, 4, 4, 4, 4});
     for (const int32_t row : {2, 0, 4, 3, 1}) {
@@ -167,10 +167,10 @@ TYPED_TEST_P(Fences, WhoWantsNoBlocksLeavesThemPending) {
 }
 
 TYPED_TEST_P(Fences, TakeNoSetWhereNoTailIsReplaced) {
-  CacheDriver d = this->Make(WithSets(1));
+  CacheDriver d = this->Make(WithSets(2));
   d.Append({0, 1}, {4, 4});
   d.Append({0}, {1}, {.fence = 9});
-  d.Append({0}, {12}, {.slot_capacity = 12, .fence = 9});
+  d.Append({0}, {12}, {.slot_capacity = 12, .fence = 8});
   d.Close({1}, {.fence = 2});
   EXPECT_EQ(d.Snapshot().blocks[1].waits_for, 2u);
 }
@@ -267,7 +267,7 @@ TYPED_TEST_P(Fences, SignalNextCountsInMemory) {
 TYPED_TEST_P(Fences, ThatCannotBeAreRefused) {
   const auto code = absl::StatusCode::kInvalidArgument;
   const uint64_t too_young = ~uint64_t{0};
-  CacheDriver d = this->Make(WithSets(1));
+  CacheDriver d = this->Make(WithSets(2));
   KvCache& cache = d.cache();
   EXPECT_EQ(cache.Signal(d.stream(), 0).code(), code);
   EXPECT_EQ(cache.Signal(d.stream(), too_young).code(), code);

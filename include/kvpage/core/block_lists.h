@@ -106,7 +106,8 @@ class BlockLists {
       CancelGoodOnes();
       return StatusOf(failure);
     }
-    const uint32_t set = pool_.pending().ChooseSet(g_, list_.fence);
+    const bool releases = by == MisusedBy::kRelease;
+    const uint32_t set = pool_.pending().ChooseSet(g_, releases ? list_.fence : Fence{});
     A::FenceAcqRel();  // F0
     g_.Sync();         // nobody changes a word before all have been checked
 

@@ -33,7 +33,7 @@ struct BlockPoolOptions {
   Placement block_words = Placement::kContiguous;
   Placement gate_words = Placement::kInterleaved;
 
-  // Sets of blocks that wait for a fence, at most 16: as many epochs in flight are told apart, more
+  // Sets of blocks that wait for a fence, 2 to 16: as many epochs in flight are told apart, more
   // share a set. 0: blocks cannot be released under a fence.
   uint32_t pending_sets = 4;
 
@@ -54,7 +54,8 @@ struct BlockPoolStorage {
   // Whether a pool can be made from the options.
   static constexpr bool IsValid(const BlockPoolOptions& options) {
     if (options.num_blocks == 0 || options.num_blocks > kMaxBlocks) return false;
-    if (options.pending_sets > kMaxPendingSets) return false;
+    // With one set, younger epochs could keep all blocks waiting for ever.
+    if (options.pending_sets == 1 || options.pending_sets > kMaxPendingSets) return false;
     const uint64_t per_shard = options.blocks_per_shard;
     if (per_shard == 0) return true;
     return per_shard >= 64 && (per_shard & (per_shard - 1)) == 0 && per_shard <= kMaxBlocks &&

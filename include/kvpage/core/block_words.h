@@ -66,6 +66,7 @@ struct BlockState {
 struct Dropped {
   OpStatus status = OpStatus::kOk;
   bool last = false;
+  bool changed = false;  // somebody else has changed the word since it was looked at
 };
 
 template <Atomics A>
@@ -112,44 +113,31 @@ class BlockWordsRef {
   // Takes n references away. If they were the last ones, the block's life has ended and the caller
   // makes it free.
   KVPAGE_HOST_DEVICE Dropped Drop(BlockId id, uint32_t n, uint32_t generation) const {
-    return Drop(id, n, generation, kBoth);
+    return Drop(id, n, generation, A::LoadRelaxed(Word(id)), true);
   }
 
   // The same for many blocks: the caller has executed F0 (FenceAcqRel) since it used them, and
   // executes F1 (FenceAcqRel) before it makes any of them free.
   KVPAGE_HOST_DEVICE Dropped DropBetweenFences(BlockId id, uint32_t n, uint32_t generation) const {
-    return Drop(id, n, generation, kNone);
+    return Drop(id, n, generation, A::LoadRelaxed(Word(id)), false);
   }
   // The same in two parts, with other work between: the look, and the drop of whatever life.
   KVPAGE_HOST_DEVICE uint32_t Look(BlockId id) const { return A::LoadRelaxed(Word(id)); }
   KVPAGE_HOST_DEVICE Dropped DropLookedAt(BlockId id, uint32_t n, uint32_t look) const {
-    return Drop(id, n, kAnyGeneration, look, kNone);
-  }
-  // The same for a look from before F0. F1 is executed here, if somebody has changed the word
-  // since.
-  KVPAGE_HOST_DEVICE Dropped DropSeen(BlockId id, uint32_t n, uint32_t look) const {
-    return Drop(id, n, kAnyGeneration, look, kLate);
+    return Drop(id, n, kAnyGeneration, look, false);
   }
 
  private:
   static constexpr uint32_t kLife = 1u << BlockState::kReferenceBits;
 
-  // Which fences a drop executes: F0 and F1, F1 alone, none.
-  enum Fences { kBoth, kLate, kNone };
-
-  KVPAGE_HOST_DEVICE Dropped Drop(BlockId id, uint32_t n, uint32_t generation,
-                                  Fences fences) const {
-    return Drop(id, n, generation, A::LoadRelaxed(Word(id)), fences);
-  }
-
   // `word`: as it was seen.
   KVPAGE_HOST_DEVICE Dropped Drop(BlockId id, uint32_t n, uint32_t generation, uint32_t word,
-                                  Fences fences) const {
+                                  bool fences) const {
     const int32_t count = static_cast<int32_t>(n);
     const uint32_t fenced_word = word;
     // F0: this holder's accesses come before the count it lowers; and what holders did who let go
     // before this look is acquired.
-    if (fences == kBoth) A::FenceAcqRel();
+    if (fences) A::FenceAcqRel();
     for (;;) {
       const BlockState seen = BlockState::Parse(word);
       if (generation != kAnyGeneration && (!seen.owned() || !Matches(seen, generation))) {
@@ -170,8 +158,8 @@ class BlockWordsRef {
     }
     const bool last = references == count;
     // F1: others let go since.
-    if (last && fences != kNone && word != fenced_word) A::FenceAcqRel();
-    return {OpStatus::kOk, last};
+    if (last && fences && word != fenced_word) A::FenceAcqRel();
+    return {OpStatus::kOk, last, word != fenced_word};
   }
 
   KVPAGE_HOST_DEVICE uint32_t* Word(BlockId id) const { return &s_.words[s_.layout.Index(id - 1)]; }

@@ -24,6 +24,7 @@ struct ClaimedBlocks {
   uint32_t before = 0;       // blocks of lower lanes
   uint64_t bits = 0;         // this lane's blocks
   BlockId first = 0;         // block of bit 0 of `bits`
+  bool emptied = false;      // the leaf of this lane's blocks has none left
   BlockId run = kNullBlock;  // if not null: the first of `total` adjacent blocks
 
   // Block number `item`; each lane may name another. REQUIRES: item < total. Collective.

@@ -210,11 +210,16 @@ class CommitDraft {
       } else {
         // The common step: a block or none.
         const bool two = draft.first != kNullBlock && draft.second != kNullBlock;
-        if (w.Any(two))
-          all_ok = DropOne(draft.row, 1, two ? draft.second : kNullBlock, draft.second_look, freed);
-        const bool is_first = draft.first != kNullBlock;
-        all_ok &= DropOne(draft.row, is_first ? 0 : 1, is_first ? draft.first : draft.second,
-                          is_first ? draft.first_look : draft.second_look, freed);
+        Dropped second;
+        if (w.Any(two)) {
+          second = DropOne(draft.row, 1, two ? draft.second : kNullBlock, draft.second_look, freed);
+        }
+        const bool has_first = draft.first != kNullBlock;
+        const Dropped other =
+            DropOne(draft.row, has_first ? 0 : 1, has_first ? draft.first : draft.second,
+                    has_first ? draft.first_look : draft.second_look, freed);
+        all_ok = second.status == OpStatus::kOk && other.status == OpStatus::kOk;
+        must_fence |= second.changed || other.changed;
       }
       // Somebody released a block that was the draft's: tell it, and carry on.
       if (!all_ok) statuses()[i] = OpStatus::kDoubleFree;
@@ -222,22 +227,23 @@ class CommitDraft {
     freed.Flush(!w.Any(must_fence));
   }
 
-  // In draft entry n of a row with one branch. False: it had been released. Collective.
+  // In draft entry n of a row with one branch; `look`: at its word, before F0. Collective.
   template <Group W>
-  KVPAGE_HOST_DEVICE bool DropOne(uint32_t row, uint32_t n, BlockId id, uint32_t look,
-                                  FreedBlocks<A, W>& freed) const {
-    Dropped dropped{OpStatus::kOk, false};
+  KVPAGE_HOST_DEVICE Dropped DropOne(uint32_t row, uint32_t n, BlockId id, uint32_t look,
+                                     FreedBlocks<A, W>& freed) const {
+    Dropped dropped;
     if (id != kNullBlock) {
       table_.SetDraftEntry(row, 0, n, kNullBlock);
-      dropped = pool_.words().DropSeen(id, 1, look);
+      dropped = pool_.words().DropLookedAt(id, 1, look);
     }
     freed.Add(dropped.last, id);
-    if (dropped.status == OpStatus::kOk) return true;
-    pool_.mirror().Report({.by = MisusedBy::kCommitDraft,
-                           .status = dropped.status,
-                           .row = static_cast<int32_t>(row),
-                           .block = id});
-    return false;
+    if (dropped.status != OpStatus::kOk) {
+      pool_.mirror().Report({.by = MisusedBy::kCommitDraft,
+                             .status = dropped.status,
+                             .row = static_cast<int32_t>(row),
+                             .block = id});
+    }
+    return dropped;
   }
 
   // Exchanges the accepted blocks with the entries that they take the place of, so that the draft
@@ -257,7 +263,10 @@ class CommitDraft {
       replaced |= old != kNullBlock;
     }
     const uint32_t needed = draft.index + draft.kept;
-    if (draft.kept > 0 && needed > draft.held) table_.storage().held_blocks[draft.row] = needed;
+    if (draft.kept > 0 && needed > draft.held) {
+      // A commit that comes too late may be looking at it.
+      A::StoreRelaxed(&table_.storage().held_blocks[draft.row], needed);
+    }
     return replaced;
   }
   KVPAGE_HOST_DEVICE BlockId Entry(const Draft& draft, uint32_t index) const {

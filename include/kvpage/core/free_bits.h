@@ -6,20 +6,19 @@
 // bit per leaf. A set of bits commutes: the same releases in any order leave the same state,
 // nothing wraps, and there is no ABA. Each shard has a region of its own.
 //
-// A group first looks at the leaves where it starts (Look, which can run beside the gate's own
-// loads), and is served at one look in a pool that is not nearly full; after that the summary leads
-// it from non-empty leaf to non-empty leaf. Claim is called only after the gate granted `want`
+// A group first looks at the leaves where it starts (Look, beside the gate's own loads), and is
+// served at one look in a pool that is not nearly full; after that the summary leads it from
+// non-empty leaf to non-empty leaf. Claim is called only after the gate granted `want`
 // blocks of the shard, so at least that many bits are set or about to be, and the search ends.
-// Clearing a bit that is already clear claims nothing and needs no undo. A summary bit may be set
-// over an empty leaf; it is never left clear over a leaf that is not: whoever empties a leaf clears
-// the summary bit and then reads the leaf again.
+// Clearing a bit that is clear claims nothing and needs no undo. A summary bit may be set over an
+// empty leaf, but is never left clear over one that is not: who clears it reads the leaf again.
 //
 // Thread safety: everything may be called at any time by any group; Init needs the store to itself.
 // Memory ordering: see docs/design.md, "Free bits". A block's word carries it from holder
 //   to holder, not its bit: the caller of Claim calls BlockWordsRef::Own and then executes F2.
 // Cost: Look: 1 load. Claim: 1 fetch-and per leaf used; where the first look does not serve,
 //   per look 1 summary load, and 1 load per lane; 1 fetch-and and 1 load per leaf that it empties.
-//   Put: 1 fetch-or; 1 more on the summary when the leaf was empty. 1 bit + 1/64 bit per block.
+//   Put: 1 fetch-or; 1 more on the summary when the leaf was empty. 65/64 bits per block.
 
 #ifndef KVPAGE_CORE_FREE_BITS_H_
 #define KVPAGE_CORE_FREE_BITS_H_
@@ -127,7 +126,7 @@ class FreeBitsRef {
   // Collective.
   template <Group W>
   KVPAGE_HOST_DEVICE ClaimedBlocks ClaimFromOneLeaf(W& w, const Seen& seen, uint32_t missing,
-                                                    uint32_t start) const {
+                                                    uint32_t start, bool tidies = true) const {
     const uint32_t here = PopCount(seen.bits);
     const uint32_t lane = w.First(here >= missing);
     ClaimedBlocks claimed;
@@ -136,7 +135,8 @@ class FreeBitsRef {
     if (lane == w.size() || (start == 0 && lane != w.First(here != 0))) return claimed;
     uint32_t count = 0;
     if (w.rank() == lane) {
-      claimed.bits = ClaimBits(seen, LowestFrom(start & 63, seen, missing));
+      claimed.bits = ClaimBits(seen, LowestFrom(start & 63, seen, missing), claimed.emptied);
+      if (tidies) Tidy(seen, claimed);
       claimed.first = FirstOf(seen.leaf);
       count = PopCount(claimed.bits);
       const uint32_t low = count == 0 ? 0 : LowestBit(claimed.bits);
@@ -182,23 +182,29 @@ class FreeBitsRef {
   }
 
   // Claims up to `missing` of the blocks seen: all from one leaf if one has as many, else from the
-  // leaves of the lowest lanes. Collective.
+  // leaves of the lowest lanes. If it does not tidy up, the caller is to, later. Collective.
   template <Group W>
   KVPAGE_HOST_DEVICE ClaimedBlocks ClaimSeen(W& w, const Seen& seen, uint32_t missing,
-                                             uint32_t start) const {
-    ClaimedBlocks claimed = ClaimFromOneLeaf(w, seen, missing, start);
+                                             uint32_t start, bool tidies = true) const {
+    ClaimedBlocks claimed = ClaimFromOneLeaf(w, seen, missing, start, tidies);
     if (claimed.total > 0) return claimed;
     const uint32_t here = seen.is_repeated ? 0 : PopCount(seen.bits);
     uint32_t shown;
     const uint32_t before = w.ExclusiveScan(here, shown);
     if (here != 0 && before < missing) {
-      claimed.bits = ClaimBits(seen, LowestBits(seen.bits, missing - before));
+      claimed.bits = ClaimBits(seen, LowestBits(seen.bits, missing - before), claimed.emptied);
+      if (tidies) Tidy(seen, claimed);
     } else if (here == 0 && seen.by_summary) {
       ClearSummary(seen.leaf);  // left behind by a Put that overtook the one who emptied the leaf
     }
     claimed.first = FirstOf(seen.leaf);
     claimed.before = w.ExclusiveScan(PopCount(claimed.bits), claimed.total);
     return claimed;
+  }
+
+  // The end of a claim, for which nobody waits: the summary learns which leaf was emptied.
+  KVPAGE_HOST_DEVICE void Tidy(const Seen& seen, const ClaimedBlocks& claimed) const {
+    if (claimed.emptied) ClearSummary(seen.leaf);
   }
 
   // Takes `want` free blocks of a shard, beginning with what Look(w, shard, start) showed. With
@@ -248,10 +254,11 @@ class FreeBitsRef {
   }
 
  private:
-  // Claims these bits of a leaf; returns those that were still there.
-  KVPAGE_HOST_DEVICE uint64_t ClaimBits(const Seen& seen, uint64_t bits) const {
+  // Claims these bits of a leaf; returns those that were still there. `emptied`: they were the
+  // last.
+  KVPAGE_HOST_DEVICE uint64_t ClaimBits(const Seen& seen, uint64_t bits, bool& emptied) const {
     const uint64_t old = A::FetchAndRelaxed(&s_.leaves[seen.leaf], ~bits);
-    if ((old & ~bits) == 0) ClearSummary(seen.leaf);
+    emptied = (old & ~bits) == 0;
     return old & bits;
   }
 
@@ -277,12 +284,10 @@ class FreeBitsRef {
     // Numbered within the shard: a shard may have fewer leaves than a summary word has bits.
     return uint64_t{1} << (leaf & ((1u << leaf_shift_) - 1) & 63);
   }
-  // Enough for a group to find a leaf with as many blocks as it has lanes, as long as half are
-  // free; a line of memory holds 16.
+  // Enough to find a leaf with a block for each lane, as long as half are free.
   static constexpr uint32_t kLeavesPerLook = 8;
 
-  // Looks at leaves that others keep emptying, before the search goes on elsewhere. Alone a group
-  // passes nothing over: what it sees it gets.
+  // Looks at leaves that others keep emptying, before the search goes on elsewhere.
   static constexpr uint32_t kMostMisses = 66;
 
   FreeBitsStorage s_;

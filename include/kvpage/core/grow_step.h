@@ -75,12 +75,13 @@ class GrowStep {
     row.first_slot = static_cast<uint32_t>(before) & kSumMask;
     row.first_block = static_cast<uint32_t>(before >> kBlocksShift) & kSumMask;
 
+    ClaimedBlocks claimed;  // by this lane, of the last subgroup
     if (num_blocks > 0) {
       Grant grant;
       uint32_t shard = ExactGateRef<A>::kNone;
       if (g_.subgroup_index() == clerk) {
         shard = pool_.gate().AskLowest(w, found.gate, num_blocks, grant);
-        if (shard != ExactGateRef<A>::kNone) List(w, shard, num_blocks, found.leaves);
+        if (shard != ExactGateRef<A>::kNone) claimed = List(w, shard, num_blocks, found.leaves);
       }
       const uint32_t clerk_rank = g_.size() - w.size();
       if (g_.Shuffle(shard, clerk_rank) == ExactGateRef<A>::kNone) return false;
@@ -101,6 +102,7 @@ class GrowStep {
       slots_.WriteRow(plan_, row);
     }
     slots_.Fill(num_slots);
+    pool_.bits().Tidy(found.leaves, claimed);
     return true;
   }
 
@@ -126,16 +128,18 @@ class GrowStep {
     return found;
   }
 
-  // Claims `count` blocks of a shard, lowest ids first, to storage.ids. Collective over w.
+  // Claims `count` blocks of a shard, lowest ids first, to storage.ids. What it returns is to be
+  // tidied up when the others need not wait for it. Collective over w.
   template <Group W>
-  KVPAGE_HOST_DEVICE void List(W& w, uint32_t shard, uint32_t count,
-                               const typename FreeBitsRef<A>::Seen& seen) const {
+  KVPAGE_HOST_DEVICE ClaimedBlocks List(W& w, uint32_t shard, uint32_t count,
+                                        const typename FreeBitsRef<A>::Seen& seen) const {
     BlockId* const ids = table_.storage().ids;
-    const ClaimedBlocks claimed = pool_.bits().ClaimSeen(w, seen, count, 0);
+    const ClaimedBlocks claimed = pool_.bits().ClaimSeen(w, seen, count, 0, false);
     claimed.ForEach(w, [&](uint32_t item, BlockId id) { ids[item] = id; });
     if (claimed.total < count) {
       ListOthers(storage_.bits, g_.subgroup(), shard, count - claimed.total, ids + claimed.total);
     }
+    return claimed;
   }
   // More than one leaf has. Kept out of the common step's registers and instructions.
   template <Group W>

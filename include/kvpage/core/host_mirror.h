@@ -8,7 +8,8 @@
 //
 // The counters have two places. An operation writes to the one that is not the latest and then says
 // that it is; so the host reads a set of counters that belong together, of the latest operation
-// that has ended. A report on misuse is complete when its number is there.
+// that has ended. (Operations that run beside one another, such as commits that race, count as they
+// find it.) A report on misuse is complete when its number is there.
 //
 // Thread safety: operations and host may run at any time. Memory ordering: what belongs together is
 //   published by one store that releases to the whole system.
@@ -95,7 +96,9 @@ class HostMirrorRef {
                                 uint64_t failed) const {
     const uint64_t operation = A::FetchAddRelaxed(Operations(), uint64_t{1}) + 1;
     const uint64_t failed_rows = A::FetchAddRelaxed(FailedRows(), failed) + failed;
-    const uint64_t owned = num_blocks - free - pending;
+    // Beside other operations a block may be counted twice, or not at all.
+    const uint64_t others = free + pending;
+    const uint64_t owned = others < num_blocks ? num_blocks - others : 0;
     const uint64_t most = A::LoadRelaxed(MostOwned());
     if (owned > most) A::StoreRelaxed(MostOwned(), owned);
     uint64_t* const counters = s_.counters(operation);
@@ -125,7 +128,8 @@ class HostMirrorRef {
     const HostMirrorRef mirror(storage);
     const uint64_t number = A::FetchAddRelaxed(mirror.Misuses(), uint64_t{1});
     uint64_t* const entry = storage.entry(number);
-    A::StoreReleaseSystem(&entry[0], uint64_t{0});  // incomplete
+    A::StoreReleaseSystem(&entry[0], uint64_t{0});  // incomplete,
+    A::FenceAcqRel();                               //   before anything else is written
     A::StoreRelaxed(&entry[1], A::LoadRelaxed(mirror.Operations()));
     A::StoreRelaxed(&entry[2], static_cast<uint64_t>(misuse.by) << 40 |
                                    static_cast<uint64_t>(misuse.status) << 32 | misuse.block);

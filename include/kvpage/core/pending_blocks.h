@@ -6,10 +6,10 @@
 // them. Each was let go under an epoch, and becomes free once that epoch has completed.
 //
 // Epochs are a timeline: completing one completes all before it. There are a few sets of pending
-// blocks (4 by default), each a set of bits like the free ones, labelled with the youngest epoch of
-// its blocks. When there are more epochs in flight than sets, blocks go to the set of a younger
-// epoch: they become free late, never early. A set of bits commutes, so the order of releases
-// leaves no trace.
+// blocks (4 by default, at least 2), each a set of bits like the free ones, labelled with the
+// youngest epoch of its blocks. When there are more epochs in flight than sets, blocks go to the
+// set of a younger epoch: they become free late, never early. A set of bits commutes, so the order
+// of releases leaves no trace.
 //
 //   label 0: nobody's. Blocks in it are due, which a release that comes late relies on.
 //   label kDraining: its blocks are being made free.
@@ -84,9 +84,8 @@ class PendingBlocksRef {
     if (s_.num_sets == 0 || (fence.epoch == 0 && fence.epoch_word == nullptr)) return kNoSet;
     uint32_t set = kNoSet;
     for (uint32_t attempt = 0;; ++attempt) {
-      const uint64_t completed = A::LoadRelaxed(s_.words);
-      const Labels mine = LookAtLabels(w, completed, fence);
-      if (mine.epoch <= completed) break;
+      const Labels mine = LookAtLabels(w, fence);
+      if (mine.epoch <= mine.completed) break;
       set = w.Min(mine.match);
       if (set != kNoSet) break;
       set = Claim(w, mine);
@@ -125,8 +124,7 @@ class PendingBlocksRef {
   // What to answer a request that finds `n` too many, where `there` may be free: whether it is
   // enough with the pending blocks.
   KVPAGE_HOST_DEVICE OpStatus FullOrRetry(uint64_t n, uint64_t there) const {
-    return s_.num_sets > 0 && n <= there + NumPending() ? OpStatus::kRetryAfterFence
-                                                        : OpStatus::kFull;
+    return there < n && n <= there + NumPending() ? OpStatus::kRetryAfterFence : OpStatus::kFull;
   }
 
   // Whether one of this lane's sets has blocks whose epoch has completed.
@@ -195,23 +193,33 @@ class PendingBlocksRef {
   // Of a lane's sets: the one of the epoch, an empty one, that of the next younger epoch and that
   // of the next older one, with their labels.
   struct Labels {
-    uint64_t epoch = 0;
+    uint64_t epoch = 0, completed = 0;  // the same in all lanes
     uint32_t match = kNoSet;
     uint32_t empty = kNoSet, younger = kNoSet, older = kNoSet;
     uint64_t empty_label = 0, younger_label = kDraining, older_label = 0;
   };
   template <Group W>
-  KVPAGE_HOST_DEVICE Labels LookAtLabels(W& w, uint64_t completed, const Fence& fence) const {
+  KVPAGE_HOST_DEVICE Labels LookAtLabels(W& w, const Fence& fence) const {
+    // All at once; then the lanes agree on what others may change meanwhile.
+    const uint64_t epoch =
+        fence.epoch_word == nullptr ? fence.epoch : A::LoadRelaxed(fence.epoch_word);
+    const uint64_t completed = A::LoadRelaxed(s_.words);
+    uint64_t label = 0, count = 0;
+    const auto load = [&](uint32_t set) {
+      if (set >= s_.num_sets) return;
+      label = A::LoadRelaxed(Label(set));
+      count = A::LoadRelaxed(Count(set));
+    };
+    load(w.rank());
     Labels mine;
-    mine.epoch = fence.epoch_word == nullptr ? fence.epoch : A::LoadRelaxed(fence.epoch_word);
-    for (uint32_t set = w.rank(); set < s_.num_sets; set += w.size()) {
-      const uint64_t label = A::LoadRelaxed(Label(set));
-      const uint64_t count = A::LoadRelaxed(Count(set));
+    mine.epoch = w.Shuffle(epoch < kDraining ? epoch : kDraining - 1, 0);
+    mine.completed = w.Shuffle(completed, 0);
+    for (uint32_t set = w.rank(); set < s_.num_sets; set += w.size(), load(set)) {
       if (label == mine.epoch) {
         mine.match = set;
       } else if (label == kDraining) {
         continue;
-      } else if (label <= completed && count == 0) {
+      } else if (label <= mine.completed && count == 0) {
         if (mine.empty == kNoSet) mine.empty = set, mine.empty_label = label;
       } else if (label > mine.epoch) {
         if (label < mine.younger_label) mine.younger = set, mine.younger_label = label;

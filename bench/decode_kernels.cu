@@ -2,6 +2,8 @@
 
 #include "bench/decode_kernels.h"
 
+#include "bench/gpu_spin.h"
+
 namespace kvpage::bench {
 namespace {
 
@@ -63,12 +65,9 @@ uint32_t GridFor(int32_t threads) { return (threads + kThreads - 1) / kThreads; 
 
 }  // namespace
 
-cudaError_t LaunchDraft(cudaStream_t stream, const DecodeStep& step) {
+cudaError_t LaunchModel(cudaStream_t stream, const DecodeStep& step) {
   Draft<<<GridFor(step.num_rows * kDraftTokens), kThreads, 0, stream>>>(step);
-  return cudaGetLastError();
-}
-
-cudaError_t LaunchVerify(cudaStream_t stream, const DecodeStep& step) {
+  if (step.model_clocks > 0) LaunchSpin(stream, step.model_clocks);
   Verify<<<GridFor(step.num_rows * kWarpThreads), kThreads, 0, stream>>>(step);
   return cudaGetLastError();
 }

@@ -4,7 +4,8 @@
 //
 // What stands in for the model in decode_cuda_bench.cc: a draft kernel that writes a mark to the
 // slot of each draft token, and a verify kernel that reads each row's line of the table and says
-// how many of its tokens are accepted. The marks tell whether every block is still its row's.
+// how many of its tokens are accepted; between them, if wanted, a kernel that only takes time.
+// The marks tell whether every block is still its row's.
 
 #ifndef KVPAGE_BENCH_DECODE_KERNELS_H_
 #define KVPAGE_BENCH_DECODE_KERNELS_H_
@@ -53,13 +54,14 @@ struct DecodeStep {
   bool with_draft = false;  // whether the lengths count the draft tokens too
   bool advance = false;     // whether the verify kernel adds what it accepts to the lengths
 
+  uint32_t model_clocks = 0;  // that the kernel between the two takes; 0: there is none
+
   // The number of the step; only its remainder by kDecodeSteps counts.
   uint64_t step = 0;
   const uint64_t* epoch_word = nullptr;  // if given, the step is this, less 1
 };
 
-cudaError_t LaunchDraft(cudaStream_t stream, const DecodeStep& step);
-cudaError_t LaunchVerify(cudaStream_t stream, const DecodeStep& step);
+cudaError_t LaunchModel(cudaStream_t stream, const DecodeStep& step);
 
 }  // namespace kvpage::bench
 

@@ -8,7 +8,8 @@
 //   kReservesAhead the host launches a step before it knows the counts of the one before, and
 //                  reserves for what they may be at most: two drafts behind what it knows
 //
-// The table lies in pinned memory and is uploaded, with one copy, in each step that takes a block.
+// The table lies in pinned memory and is uploaded, with one copy, in each step that takes a
+// block.
 // The lengths are kept on the device by the verify kernel, and on the host from the counts.
 
 #ifndef KVPAGE_BENCH_NAIVE_HOST_DECODE_H_
@@ -54,9 +55,10 @@ enum class HostWay { kWaits, kReservesAhead };
 
 class HostDecode {
  public:
-  HostDecode(const Stream& stream, int32_t rows)
+  HostDecode(const Stream& stream, int32_t rows, uint32_t model_clocks)
       : stream_(stream.get()),
         rows_(rows),
+        model_clocks_(model_clocks),
         tables_(rows, kDecodeRowBlocks, kDecodeBlockTokens),
         host_lengths_(rows),
         buffers_{Buffer(rows), Buffer(rows)},
@@ -95,7 +97,7 @@ class HostDecode {
   // Of the last run, while a draft was open.
   const BlockCounts& held() const { return held_; }
 
-  // The two kernels alone, for rows at their start.
+  // The model alone, for rows at their start.
   DecodeStep Work() {
     Restart(kDraftTokens);
     DecodeStep work = Step(0);
@@ -133,6 +135,7 @@ class HostDecode {
             .errors = errors_.get(),
             .num_rows = rows_,
             .advance = true,
+            .model_clocks = model_clocks_,
             .step = number};
   }
 
@@ -168,8 +171,7 @@ class HostDecode {
       Upload(buffer);
     }
     const DecodeStep step = Step(static_cast<uint64_t>(number));
-    CheckCuda(LaunchDraft(stream_, step));
-    CheckCuda(LaunchVerify(stream_, step));
+    CheckCuda(LaunchModel(stream_, step));
     CheckCuda(cudaMemcpyAsync(buffer.counts.get(), accepted_.get(), buffer.counts.bytes(),
                               cudaMemcpyDeviceToHost, stream_));
   }
@@ -185,6 +187,7 @@ class HostDecode {
 
   cudaStream_t stream_;
   int32_t rows_;
+  uint32_t model_clocks_;
   HostTables tables_;
   std::vector<int32_t> host_lengths_;
   std::array<Buffer, 2> buffers_;

@@ -17,6 +17,7 @@
 #include "bench/denominator_kernels.cuh"
 #include "bench/gpu_timer.h"
 #include "bench/profile_pool.cuh"
+#include "bench/profile_rows.cuh"
 
 namespace kvpage::bench {
 namespace {
@@ -37,7 +38,7 @@ void RunNaive(int runs) {
 
 void CheckServed(bool served) {
   if (served) return;
-  std::fprintf(stderr, "a pool did not serve what it should have\n");
+  std::fprintf(stderr, "a pool or a table did not do what it should have\n");
   std::exit(1);
 }
 
@@ -62,6 +63,17 @@ void RunPrefix(int runs) {
     pool.Share();
   }
   CheckServed(pool.AllServed());
+}
+
+template <class Tag>
+void RunCommits(int runs) {
+  const profile::Rows<Tag> rows;
+  for (int run = 0; run < runs; ++run) {
+    rows.Reset();
+    rows.BeginDrafts();
+    rows.Commit();
+  }
+  CheckServed(rows.AllServed());
 }
 
 void RunDenominators(int runs) {
@@ -118,6 +130,8 @@ constexpr Scene kScenes[] = {
      "PoolAlloc<Interleaved>\nPoolRelease<Interleaved>\nPoolChurn<Interleaved>\n"},
     {RunPrefix<profile::Contiguous>, "PrefixShare<Contiguous>\n"},
     {RunPrefix<profile::BlocksInterleaved>, "PrefixShare<BlocksInterleaved>\n"},
+    {RunCommits<profile::Contiguous>, "CommitRows<Contiguous>\n"},
+    {RunCommits<profile::SequencesInterleaved>, "CommitRows<SequencesInterleaved>\n"},
     {RunDenominators,
      "ReadPass\nDenominatorNaive\nDenominatorBlock\nDenominatorStride\nDenominatorFixed\n"},
     {RunAtomics,

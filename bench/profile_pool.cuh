@@ -3,7 +3,7 @@
 // bench/profile_pool.cuh
 //
 // The pool under the profiler: kernels whose names say what they do, and the pool they run on. A
-// kernel's tag says where the pool's words lie:
+// kernel's tag says where the words of pool and table lie (profile_rows.cuh has the table's):
 //
 //   NaiveAlloc         one atomic per thread on one counter, as it is written; the compiler sees
 //                      that a warp's lanes meet and sends one of them
@@ -35,6 +35,7 @@ inline constexpr uint32_t kPrefixBlocks = 64;
 struct Contiguous {
   static constexpr Placement kGate = Placement::kContiguous;
   static constexpr Placement kBlocks = Placement::kContiguous;
+  static constexpr Placement kSequences = Placement::kContiguous;
 };
 struct GateInterleaved : Contiguous {
   static constexpr Placement kGate = Placement::kInterleaved;
@@ -44,6 +45,10 @@ struct BlocksInterleaved : Contiguous {
 };
 struct Interleaved : BlocksInterleaved {
   static constexpr Placement kGate = Placement::kInterleaved;
+};
+
+struct SequencesInterleaved : Contiguous {
+  static constexpr Placement kSequences = Placement::kInterleaved;
 };
 
 __device__ inline uint32_t Thread() { return blockIdx.x * blockDim.x + threadIdx.x; }

@@ -61,6 +61,8 @@ class NcuCsvTest(unittest.TestCase):
             "void kvpage::(anonymous namespace)::Run<(int)3>(int)": "Run<3>",
             "void a::Add<(unsigned int)256>(unsigned int *)": "Add<256>",
             "void a::Add<256u>(unsigned int *)": "Add<256>",
+            "void k::CommitRows<k::SequencesInterleaved>(k::PageTableStorage, k::CommitDraftBatch)":
+                "CommitRows<SequencesInterleaved>",
             "void a::Of<a::b::First, a::Second>(a::Of<int, void (*)(int)>)": "Of<First, Second>",
             "Plain": "Plain",
         }.items():

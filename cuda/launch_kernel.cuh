@@ -24,22 +24,28 @@ cudaError_t LaunchKernel(void (*kernel)(Parameters...), dim3 grid, uint32_t thre
   return cudaLaunchKernelEx(&config, kernel, arguments...);
 }
 
-// The same for one cluster of `blocks` thread blocks.
+// The same for `clusters` clusters of `blocks` thread blocks.
 template <class... Parameters, class... Arguments>
-cudaError_t LaunchCluster(void (*kernel)(Parameters...), uint32_t blocks, uint32_t threads,
-                          cudaStream_t stream, const Arguments&... arguments) {
+cudaError_t LaunchClusters(void (*kernel)(Parameters...), uint32_t clusters, uint32_t blocks,
+                           uint32_t threads, cudaStream_t stream, const Arguments&... arguments) {
   cudaLaunchAttribute attribute = {};
   attribute.id = cudaLaunchAttributeClusterDimension;
   attribute.val.clusterDim.x = blocks;
   attribute.val.clusterDim.y = 1;
   attribute.val.clusterDim.z = 1;
   cudaLaunchConfig_t config = {};
-  config.gridDim = dim3(blocks);
+  config.gridDim = dim3(clusters * blocks);
   config.blockDim = dim3(threads);
   config.stream = stream;
   config.attrs = &attribute;
   config.numAttrs = 1;
   return cudaLaunchKernelEx(&config, kernel, arguments...);
+}
+
+template <class... Parameters, class... Arguments>
+cudaError_t LaunchCluster(void (*kernel)(Parameters...), uint32_t blocks, uint32_t threads,
+                          cudaStream_t stream, const Arguments&... arguments) {
+  return LaunchClusters(kernel, 1, blocks, threads, stream, arguments...);
 }
 
 // Thread blocks of `threads` for `items` pieces of work that are shared out with a grid-wide

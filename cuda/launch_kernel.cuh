@@ -24,28 +24,41 @@ cudaError_t LaunchKernel(void (*kernel)(Parameters...), dim3 grid, uint32_t thre
   return cudaLaunchKernelEx(&config, kernel, arguments...);
 }
 
-// The same for `clusters` clusters of `blocks` thread blocks.
+// The configuration of `clusters` clusters of `blocks` thread blocks; stays where it was made.
+struct ClusterLaunch {
+  ClusterLaunch(uint32_t clusters, uint32_t blocks, uint32_t threads, size_t shared_bytes,
+                cudaStream_t stream) {
+    attribute.id = cudaLaunchAttributeClusterDimension;
+    attribute.val.clusterDim.x = blocks;
+    attribute.val.clusterDim.y = 1;
+    attribute.val.clusterDim.z = 1;
+    config.gridDim = dim3(clusters * blocks);
+    config.blockDim = dim3(threads);
+    config.dynamicSmemBytes = shared_bytes;
+    config.stream = stream;
+    config.attrs = &attribute;
+    config.numAttrs = 1;
+  }
+  ClusterLaunch(const ClusterLaunch&) = delete;
+  ClusterLaunch& operator=(const ClusterLaunch&) = delete;
+
+  cudaLaunchAttribute attribute = {};
+  cudaLaunchConfig_t config = {};
+};
+
 template <class... Parameters, class... Arguments>
 cudaError_t LaunchClusters(void (*kernel)(Parameters...), uint32_t clusters, uint32_t blocks,
-                           uint32_t threads, cudaStream_t stream, const Arguments&... arguments) {
-  cudaLaunchAttribute attribute = {};
-  attribute.id = cudaLaunchAttributeClusterDimension;
-  attribute.val.clusterDim.x = blocks;
-  attribute.val.clusterDim.y = 1;
-  attribute.val.clusterDim.z = 1;
-  cudaLaunchConfig_t config = {};
-  config.gridDim = dim3(clusters * blocks);
-  config.blockDim = dim3(threads);
-  config.stream = stream;
-  config.attrs = &attribute;
-  config.numAttrs = 1;
-  return cudaLaunchKernelEx(&config, kernel, arguments...);
+                           uint32_t threads, size_t shared_bytes, cudaStream_t stream,
+                           const Arguments&... arguments) {
+  const ClusterLaunch launch(clusters, blocks, threads, shared_bytes, stream);
+  return cudaLaunchKernelEx(&launch.config, kernel, arguments...);
 }
 
+// The same for one cluster.
 template <class... Parameters, class... Arguments>
 cudaError_t LaunchCluster(void (*kernel)(Parameters...), uint32_t blocks, uint32_t threads,
                           cudaStream_t stream, const Arguments&... arguments) {
-  return LaunchClusters(kernel, 1, blocks, threads, stream, arguments...);
+  return LaunchClusters(kernel, 1, blocks, threads, 0, stream, arguments...);
 }
 
 // Thread blocks of `threads` for `items` pieces of work that are shared out with a grid-wide

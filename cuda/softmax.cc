@@ -13,8 +13,9 @@
 namespace kvpage {
 namespace {
 
-// Below so many rows a warp for each leaves the GPU half empty.
-constexpr int64_t kFewRows = 132 * 8;
+// Rows that fill a GPU of today: by a thread block for each, by a warp that has much on its way.
+constexpr int64_t kBlockRows = 132 * 4;
+constexpr int64_t kDeepRows = 132 * 32;
 
 bool IsAligned(const void* pointer, int64_t bytes) {
   return reinterpret_cast<uintptr_t>(pointer) % static_cast<uintptr_t>(bytes) == 0;
@@ -32,8 +33,11 @@ absl::Status EnqueueList(StreamRef stream, const MergeListLaunch& merge) {
   constexpr int64_t kWidth = 4;
   const bool vectors = args.dim % kWidth == 0 && IsAligned(args.o, kWidth * BytesOf(args.in)) &&
                        IsAligned(args.merged_o, kWidth * BytesOf(args.out));
-  const uint32_t warps_per_row = args.tokens * args.heads < kFewRows ? 8 : 1;
-  return CudaStatus(LaunchMergeList(stream.get(), merge, vectors, warps_per_row), "merge states");
+  const int64_t rows = args.tokens * args.heads;
+  const MergeListShape shape = rows <= kBlockRows  ? MergeListShape::kBlock
+                               : rows <= kDeepRows ? MergeListShape::kDeepWarp
+                                                   : MergeListShape::kWarp;
+  return CudaStatus(LaunchMergeList(stream.get(), merge, vectors, shape), "merge states");
 }
 
 template <class Id>

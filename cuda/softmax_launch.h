@@ -58,20 +58,23 @@ cudaError_t LaunchRowsWarp(cudaStream_t stream, const RowsLaunch& rows);
 // A cluster of thread blocks for each row, often of one. cols <= threads * cluster * HeldElements.
 cudaError_t LaunchRowsBlock(cudaStream_t stream, const RowsLaunch& rows, uint32_t threads,
                             uint32_t cluster);
+// The same for many rows, each with the next on its way; rows.vectors. Needs RowClustersRun().
+cudaError_t LaunchRowsStream(cudaStream_t stream, const RowsLaunch& rows, uint32_t threads,
+                             uint32_t cluster);
 // Whether clusters of more than one thread block can run on the current device.
 bool RowClustersRun();
 
 // Slices of a row for a thread block each, in two passes, of which the second reads from the L2.
 struct RowSlices {
-  int64_t slices;           // of a row
-  int64_t tiles_per_slice;  // the last slice may have fewer
-  int64_t rows_at_once;     // as many as the L2 holds, at least one
+  int64_t slices;        // of a row
+  int64_t rows_at_once;  // as many as the L2 holds, at least one
 };
 inline constexpr int64_t kMaxRowSlices = 1024;
 RowSlices SlicesOf(int64_t rows, int64_t cols, Dtype in, bool vectors);
-// `states`: 8 bytes for each slice of rows_at_once rows.
+// `states`: 8 bytes for each slice of rows_at_once rows. `overlap`: the second pass may be launched
+// before the first has ended; sm_90 and later.
 cudaError_t LaunchRowsSplit(cudaStream_t stream, const RowsLaunch& rows, const RowSlices& slices,
-                            void* states);
+                            void* states, bool overlap);
 
 // --- merges
 
@@ -84,8 +87,13 @@ struct MergeListLaunch {
   const void* tokens = nullptr;
   bool wide_ids = false;  // int64_t
 };
+enum class MergeListShape {
+  kWarp,      // a warp for each row, many of them
+  kDeepWarp,  // the same with more loads for each on their way, where there are not so many
+  kBlock,     // a thread block for each row, where they are few
+};
 cudaError_t LaunchMergeList(cudaStream_t stream, const MergeListLaunch& merge, bool vectors,
-                            uint32_t warps_per_row);
+                            MergeListShape shape);
 
 }  // namespace kvpage
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // The merge of any number of attention states for each token. A row, which is a token and a head, is
-// of one warp, or of the eight warps of a thread block where there are too few rows to fill the GPU.
-// Lane i takes the log-sum-exp of state i of 32, so that the weights lie in a register cache.
+// of one warp, or of the eight warps of a thread block. Lane i takes the log-sum-exp of state i of
+// 32, so that the weights lie in a register cache.
 //
 // State s is added to sum s mod 8, and the eight sums are added at the end: by one warp as by eight
 // in the same order, so the bits of a row depend on its states alone, not on the batch around it.
@@ -40,36 +40,63 @@ struct ListParams {
   }
 };
 
-// The states of one row as one warp of `kWarpsPerRow` sees them.
-template <class In, uint32_t kWarpsPerRow>
+// The states of one row as a warp of it sees them, kGroup on their way at a time.
+template <class In, uint32_t kWarpsPerRow, uint32_t kGroup>
 class RowStates {
  public:
   static constexpr uint32_t kMySums = kSums / kWarpsPerRow;
-  // States in flight: eight for a warp alone; four for each of eight, which are all of a chunk.
-  static constexpr uint32_t kGroup = kWarpsPerRow == 1 ? 8 : 4;
 
   __device__ RowStates(const ListParams& params, const MergeUnits& units, const WarpGroup& warp,
                        int64_t token, uint32_t head)
-      : units_(units), warp_(warp), weights_(warp), begin_(params.Begin(token)) {
+      : units_(units), warp_(warp), weights_(warp) {
     const MergeStatesArgs& args = params.merge.args;
-    count_ = params.Begin(token + 1) - begin_;
-    lse_ = args.lse + begin_ * args.heads + head;
+    const int64_t begin = params.Begin(token);
+    count_ = params.Begin(token + 1) - begin;
+    lse_ = args.lse + begin * args.heads + head;
     lse_step_ = args.heads;
     o_bytes_ = int64_t{args.heads} * args.dim * BytesOf(args.in);
-    o_ = static_cast<const char*>(args.o) + begin_ * o_bytes_ +
+    o_ = static_cast<const char*>(args.o) + begin * o_bytes_ +
          int64_t{head} * args.dim * BytesOf(args.in);
-    first_ = kWarpsPerRow == 1 ? 0 : threadIdx.x / 32;
+    if (kWarpsPerRow > 1 && !IsFew()) first_ = threadIdx.x / 32;
   }
 
-  __device__ int64_t count() const { return count_; }
+  // So few that a warp adds them alone and every lane reads all log-sum-exps by itself.
+  __device__ bool IsFew() const { return count_ <= kFew; }
 
   // The states that this warp adds next, while nothing is known of their weights yet.
   __device__ void LoadGroup(const In& in, int64_t at, uint32_t raw, bool any) {
+    const uint32_t step = IsFew() ? 1 : kWarpsPerRow;
 #pragma unroll
     for (uint32_t j = 0; j < kGroup; ++j) {
-      const int64_t state = at + j * kWarpsPerRow + first_;
+      const int64_t state = at + j * step + first_;
       if (any && state < count_) raws_[j] = in.Load(o_ + state * o_bytes_, raw);
     }
+  }
+
+  __device__ void AddFew(const In& in, uint32_t raw, bool any, float (&v)[In::kWidth]) {
+    float weights[kFew];
+    max_ = -INFINITY;
+    any_nan_ = false;
+#pragma unroll
+    for (uint32_t i = 0; i < kFew; ++i) {
+      weights[i] = i < count_ ? Lse(i) : -INFINITY;
+      any_nan_ = any_nan_ || isnan(weights[i]);
+      max_ = fmaxf(max_, weights[i]);
+    }
+    sum_ = 0;
+#pragma unroll
+    for (uint32_t i = 0; i < kFew; ++i) sum_ += weights[i] = units_.Weight(weights[i], max_);
+    if (count_ == 1 && max_ != -INFINITY) {  // itself, bit for bit
+      In::Unpack(raws_[0], v);
+      return;
+    }
+#pragma unroll
+    for (uint32_t at = 0; at < kFew; at += kGroup) {
+      if (at > 0) LoadGroup(in, at, raw, any);
+#pragma unroll
+      for (uint32_t j = 0; j < kGroup && at + j < kFew; ++j) AddOne(weights[at + j], j, v);
+    }
+    Scale(v);
   }
 
   // Reads all log-sum-exps.
@@ -97,15 +124,8 @@ class RowStates {
       for (uint32_t group = 0; group < kChunk; group += kGroup * kWarpsPerRow) {
         if (chunk + group >= count_) break;
 #pragma unroll
-        for (uint32_t j = 0; j < kGroup; ++j) {
-          const float weight = weights_.Get(group + j * kWarpsPerRow + first_);
-          if (weight == 0) continue;  // also past the last state
-          float v[In::kWidth];
-          In::Unpack(raws_[j], v);
-#pragma unroll
-          for (int e = 0; e < In::kWidth; ++e) {
-            sums[j % kMySums][e] = fmaf(weight, v[e], sums[j % kMySums][e]);
-          }
+        for (uint32_t j = 0; j < kGroup; ++j) {  // past the last state weights are 0
+          AddOne(weights_.Get(group + j * kWarpsPerRow + first_), j, sums[j % kMySums]);
         }
         LoadGroup(in, chunk + group + kGroup * kWarpsPerRow, raw, any);
       }
@@ -113,28 +133,37 @@ class RowStates {
     sum_ = LanesSum(weight_sum);
   }
 
-  // A state alone is itself, unless it is empty.
-  __device__ bool IsCopy() const { return count_ == 1 && max_ != -INFINITY; }
-  __device__ void CopyTo(float (&v)[In::kWidth]) const { In::Unpack(raws_[0], v); }
   // 0 where there is nothing to divide.
-  __device__ float factor() const { return sum_ == 0 ? 0.0f : 1.0f / sum_; }
-  __device__ float lse() const {
-    return IsCopy() ? max_ : units_.Lse(max_, sum_, any_nan_);
+  __device__ void Scale(float (&v)[In::kWidth]) const {
+    const float factor = sum_ == 0 ? 0.0f : 1.0f / sum_;
+#pragma unroll
+    for (int e = 0; e < In::kWidth; ++e) v[e] *= factor;
   }
+  __device__ float lse() const { return units_.Lse(max_, sum_, any_nan_); }
 
  private:
+  static constexpr uint32_t kFew = 8;
+
   __device__ float Lse(int64_t i) const { return units_.Read(lse_[i * lse_step_]); }
+
+  // The weight is the same in all lanes; 0 is skipped, never multiplied.
+  __device__ void AddOne(float weight, uint32_t j, float (&sum)[In::kWidth]) const {
+    if (weight == 0) return;
+    float v[In::kWidth];
+    In::Unpack(raws_[j], v);
+#pragma unroll
+    for (int e = 0; e < In::kWidth; ++e) sum[e] = fmaf(weight, v[e], sum[e]);
+  }
 
   const MergeUnits& units_;
   const WarpGroup& warp_;
   RegisterCache<float, WarpGroup> weights_;
-  int64_t begin_;
   int64_t count_;
   const float* lse_;
   int64_t lse_step_;
   const char* o_;
   int64_t o_bytes_;
-  uint32_t first_;
+  uint32_t first_ = 0;
   float max_ = -INFINITY;
   float sum_ = 0;
   bool any_nan_ = false;
@@ -154,16 +183,16 @@ __device__ void AddUp(float (&sums)[kSums][kWidth]) {
   }
 }
 
-template <class In, class Out, uint32_t kWarpsPerRow>
-__global__ void __launch_bounds__(kThreads)
+template <class In, class Out, uint32_t kWarpsPerRow, uint32_t kGroup>
+__global__ void __launch_bounds__(kThreads, kGroup > 4 ? 2 : 3)
     MergeLists(const __grid_constant__ ListParams params, In in, Out out) {
-  using Row = RowStates<In, kWarpsPerRow>;
   __shared__ float shared[kWarpsPerRow == 1 ? 1 : kSums][In::kWidth][32];
   const MergeStatesArgs& args = params.merge.args;
   const WarpGroup warp;
   const MergeUnits units(args.lse_base, args.plus_inf_is_empty);
   const uint32_t lane = warp.rank();
   const uint32_t warp_of_block = threadIdx.x / 32;
+  const uint32_t warp_of_row = kWarpsPerRow == 1 ? 0 : warp_of_block;
   constexpr int64_t kRowsPerBlock = kWarps / kWarpsPerRow;
   const int64_t rows = params.tokens() * args.heads;
   const int64_t first = blockIdx.x * kRowsPerBlock + (kWarpsPerRow == 1 ? warp_of_block : 0);
@@ -171,39 +200,39 @@ __global__ void __launch_bounds__(kThreads)
     int64_t token;
     uint32_t head;
     DivMod(row, args.heads, token, head);
-    Row states(params, units, warp, token, head);
+    RowStates<In, kWarpsPerRow, kGroup> states(params, units, warp, token, head);
+    if (states.IsFew() && warp_of_row != 0) continue;
     char* const merged = static_cast<char*>(args.merged_o) + row * args.dim * BytesOf(args.out);
     for (uint32_t turn = 0; turn == 0 || turn < params.raws; turn += 32) {
       const uint32_t raw = turn + lane;
       const bool any = raw < params.raws;
+      float v[In::kWidth] = {};
       states.LoadGroup(in, 0, raw, any);
-      if (turn == 0) states.FindMax();
-      float v[In::kWidth];
-      float sums[kSums][In::kWidth] = {};
-      if (states.IsCopy()) {
-        states.CopyTo(v);
-      } else if constexpr (kWarpsPerRow == 1) {
-        states.Add(in, raw, any, sums);
+      if (states.IsFew()) {
+        states.AddFew(in, raw, any, v);
       } else {
-        float mine[1][In::kWidth] = {};
-        states.Add(in, raw, any, mine);
-        __syncthreads();  // the turn before has been read
+        if (turn == 0) states.FindMax();
+        float sums[kSums][In::kWidth] = {};
+        if constexpr (kWarpsPerRow == 1) {
+          states.Add(in, raw, any, sums);
+        } else {
+          float mine[1][In::kWidth] = {};
+          states.Add(in, raw, any, mine);
+          __syncthreads();  // the turn before has been read
 #pragma unroll
-        for (int e = 0; e < In::kWidth; ++e) shared[warp_of_block][e][lane] = mine[0][e];
-        __syncthreads();
-        if (warp_of_block == 0) {
+          for (int e = 0; e < In::kWidth; ++e) shared[warp_of_block][e][lane] = mine[0][e];
+          __syncthreads();
+          if (warp_of_block != 0) continue;
 #pragma unroll
           for (uint32_t s = 0; s < kSums; ++s) {
 #pragma unroll
             for (int e = 0; e < In::kWidth; ++e) sums[s][e] = shared[s][e][lane];
           }
         }
-      }
-      if (kWarpsPerRow > 1 && warp_of_block != 0) continue;
-      if (!states.IsCopy()) {
         AddUp(sums);
 #pragma unroll
-        for (int e = 0; e < In::kWidth; ++e) v[e] = sums[0][e] * states.factor();
+        for (int e = 0; e < In::kWidth; ++e) v[e] = sums[0][e];
+        states.Scale(v);
       }
       if (any) out.Store(merged, raw, v);
       if (turn == 0 && lane == 0 && args.merged_lse != nullptr) args.merged_lse[row] = states.lse();
@@ -214,29 +243,29 @@ __global__ void __launch_bounds__(kThreads)
 struct Launcher {
   cudaStream_t stream;
   const MergeListLaunch& merge;
-  uint32_t warps_per_row;
+  MergeListShape shape;
 
   template <class In, class Out>
   cudaError_t operator()(In in, Out out) const {
     const MergeStatesArgs& args = merge.args;
     const ListParams params = {merge, static_cast<uint32_t>(args.dim) / In::kWidth};
-    const int64_t rows_per_block = kWarps / warps_per_row;
+    const int64_t rows_per_block = shape == MergeListShape::kBlock ? 1 : kWarps;
     const int64_t blocks = (args.tokens * args.heads + rows_per_block - 1) / rows_per_block;
     const int64_t most = int64_t{1} << 30;
     const dim3 grid(static_cast<uint32_t>(blocks < most ? blocks : most));
-    if (warps_per_row == 1) {
-      return LaunchKernel(MergeLists<In, Out, 1>, grid, kThreads, stream, params, in, out);
-    }
-    return LaunchKernel(MergeLists<In, Out, kWarps>, grid, kThreads, stream, params, in, out);
+    const auto kernel = shape == MergeListShape::kBlock      ? MergeLists<In, Out, kWarps, 4>
+                        : shape == MergeListShape::kDeepWarp ? MergeLists<In, Out, 1, 16>
+                                                             : MergeLists<In, Out, 1, 4>;
+    return LaunchKernel(kernel, grid, kThreads, stream, params, in, out);
   }
 };
 
 }  // namespace
 
 cudaError_t LaunchMergeList(cudaStream_t stream, const MergeListLaunch& merge, bool vectors,
-                            uint32_t warps_per_row) {
+                            MergeListShape shape) {
   return WithMergeTypes<QuadIn>(merge.args.in, merge.args.out, vectors,
-                                Launcher{stream, merge, warps_per_row});
+                                Launcher{stream, merge, shape});
 }
 
 }  // namespace kvpage

@@ -12,6 +12,7 @@ namespace kvpage {
 namespace {
 
 constexpr uint32_t kThreads = 256;
+constexpr int kRows = 2;  // of a thread at a time
 
 struct PairParams {
   MergePairArgs args;
@@ -44,8 +45,26 @@ struct PairWeights {
   }
 };
 
+// One row as its lanes see it.
+struct RowAt {
+  int64_t token = 0;
+  int64_t head = 0;
+
+  RowAt() = default;
+  __device__ RowAt(const PairParams& params, int64_t row) : head(row) {
+    if (params.flat) return;
+    uint32_t remainder;
+    DivMod(row, params.args.heads, token, remainder);
+    head = remainder;
+  }
+  __device__ int64_t Element(const StateStrides& s) const { return token * s.token + head * s.head; }
+  __device__ int64_t Lse(const StateStrides& s) const {
+    return token * s.lse_token + head * s.lse_head;
+  }
+};
+
 template <class In, class Out>
-__global__ void __launch_bounds__(kThreads)
+__global__ void __launch_bounds__(kThreads, 4)
     MergePairs(const __grid_constant__ PairParams params, In in, Out out) {
   const MergePairArgs& args = params.args;
   const bool in_place = args.merged.o == args.a.o && args.merged.lse == args.a.lse;
@@ -56,45 +75,63 @@ __global__ void __launch_bounds__(kThreads)
   const int64_t in_bytes = BytesOf(args.in);
   const int64_t out_bytes = BytesOf(args.out);
   const uint32_t lane = threadIdx.x % params.lanes;
-  const int64_t thread = int64_t{blockIdx.x} * kThreads + threadIdx.x;
-  const int64_t step = int64_t{gridDim.x} * kThreads / params.lanes;
-  for (int64_t row = thread / params.lanes; __any_sync(~0u, row < params.rows); row += step) {
-    int64_t token = 0;
-    uint32_t head = 0;
-    if (!params.flat) DivMod(row, args.heads, token, head);
-    const int64_t flat_head = params.flat ? row : head;
-    const auto element = [&](const StateStrides& s) { return token * s.token + flat_head * s.head; };
-    const auto lse_at = [&](const StateStrides& s) {
-      return token * s.lse_token + flat_head * s.lse_head;
-    };
-    bool any = row < params.rows;
-    const bool skip = any && args.skip_tokens != nullptr && args.skip_tokens[token] != 0;
-    any = any && !(skip && in_place);
-    float lse = 0;
-    if (any) {
-      const char* const a = static_cast<const char*>(args.a.o) + element(args.a.strides) * in_bytes;
-      const char* const b = static_cast<const char*>(args.b.o) + element(args.b.strides) * in_bytes;
-      char* const o =
-          static_cast<char*>(args.merged.o) + element(args.merged.strides) * out_bytes;
-      const float a_lse = args.a.lse[lse_at(args.a.strides)];
-      const float b_lse = skip ? 0.0f : args.b.lse[lse_at(args.b.strides)];
-      if (params.raws == 0) lse = PairWeights(args, skip, a_lse, b_lse).lse;
-      for (uint32_t raw = lane; raw < params.raws; raw += params.lanes) {
-        const auto a_raw = in.Load(a, raw * a_step);
-        const auto b_raw = in.Load(skip ? a : b, raw * (skip ? a_step : b_step));
-        const PairWeights weights(args, skip, a_lse, b_lse);
-        lse = weights.lse;
-        float v[In::kWidth];
-        float w[In::kWidth];
-        In::Unpack(a_raw, v);
-        In::Unpack(b_raw, w);
+  const int64_t thread = int64_t{blockIdx.x} * kThreads * kRows + threadIdx.x;
+  const int64_t step = kThreads / params.lanes;  // between the rows of a thread
+  for (int64_t first = thread / params.lanes; __any_sync(~0u, first < params.rows);
+       first += int64_t{gridDim.x} * kRows * step) {
+    // All is asked for before anything is computed: kRows rows are on their way at a time.
+    RowAt at[kRows];
+    bool any[kRows], skip[kRows];
+#pragma unroll
+    for (int r = 0; r < kRows; ++r) {
+      const int64_t row = first + r * step;
+      at[r] = RowAt(params, row);
+      any[r] = row < params.rows;
+      skip[r] = any[r] && args.skip_tokens != nullptr && args.skip_tokens[at[r].token] != 0;
+      any[r] = any[r] && !(skip[r] && in_place);
+    }
+    float a_lse[kRows] = {}, b_lse[kRows] = {}, lse[kRows];
+    for (uint32_t raw = lane; raw == lane || raw < params.raws; raw += params.lanes) {
+      typename In::Raw a_raw[kRows], b_raw[kRows];
+#pragma unroll
+      for (int r = 0; r < kRows; ++r) {
+        if (!any[r]) continue;
+        if (raw == lane) {
+          a_lse[r] = args.a.lse[at[r].Lse(args.a.strides)];
+          if (!skip[r]) b_lse[r] = args.b.lse[at[r].Lse(args.b.strides)];
+        }
+        if (raw >= params.raws) continue;
+        a_raw[r] = in.Load(static_cast<const char*>(args.a.o) + at[r].Element(args.a.strides) * in_bytes,
+                           raw * a_step);
+        if (skip[r]) {
+          b_raw[r] = a_raw[r];
+          continue;
+        }
+        b_raw[r] = in.Load(static_cast<const char*>(args.b.o) + at[r].Element(args.b.strides) * in_bytes,
+                           raw * b_step);
+      }
+#pragma unroll
+      for (int r = 0; r < kRows; ++r) {
+        if (!any[r]) continue;
+        const PairWeights weights(args, skip[r], a_lse[r], b_lse[r]);
+        lse[r] = weights.lse;
+        if (raw >= params.raws) continue;
+        float v[In::kWidth], w[In::kWidth];
+        In::Unpack(a_raw[r], v);
+        In::Unpack(b_raw[r], w);
 #pragma unroll
         for (int e = 0; e < In::kWidth; ++e) v[e] = WeightedSum(weights.a, v[e], weights.b, w[e]);
-        out.Store(o, raw * o_step, v);
+        out.Store(
+            static_cast<char*>(args.merged.o) + at[r].Element(args.merged.strides) * out_bytes,
+            raw * o_step, v);
       }
     }
-    __syncwarp();  // all lanes of the row have read
-    if (any && lane == 0) args.merged.lse[lse_at(args.merged.strides)] = lse;
+    __syncwarp();  // all lanes of the rows have read
+#pragma unroll
+    for (int r = 0; r < kRows; ++r) {
+      if (!any[r] || lane != 0) continue;
+      args.merged.lse[at[r].Lse(args.merged.strides)] = lse[r];
+    }
   }
 }
 
@@ -112,7 +149,7 @@ struct Launcher {
     while (params.lanes < 32 && params.lanes < params.raws) params.lanes *= 2;
     params.flat = args.skip_tokens == nullptr && Flat(args.a.strides, args.heads) &&
                   Flat(args.b.strides, args.heads) && Flat(args.merged.strides, args.heads);
-    const int64_t rows_per_block = kThreads / params.lanes;
+    const int64_t rows_per_block = kThreads / params.lanes * kRows;
     const int64_t blocks = (params.rows + rows_per_block - 1) / rows_per_block;
     const int64_t most = int64_t{1} << 30;
     return LaunchKernel(MergePairs<In, Out>,

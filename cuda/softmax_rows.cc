@@ -13,8 +13,10 @@ namespace kvpage {
 namespace {
 
 constexpr int64_t kStateBytes = 8;
-// Enough thread blocks of kMaxRowThreads to fill a GPU of today.
+// Thread blocks of kMaxRowThreads that fill a GPU of today.
 constexpr int64_t kFullGrid = 264;
+// With fewer rows for each thread block there is no next row to fetch.
+constexpr int64_t kStreamRounds = 2;
 
 bool IsVector(const void* pointer, int64_t bytes_between_rows) {
   return reinterpret_cast<uintptr_t>(pointer) % 16 == 0 && bytes_between_rows % 16 == 0;
@@ -27,7 +29,7 @@ bool IsVector(const SoftmaxRowsArgs& a) {
 }
 
 // As few thread blocks for a row as can keep it; more if there are too few rows to fill the GPU, as
-// long as each has something to do.
+// long as each has something to do. 0: no cluster can.
 uint32_t ClusterFor(const SoftmaxRowsArgs& args, int64_t held, bool clusters_run) {
   const int64_t most = kMaxRowThreads * held;
   uint32_t cluster = 1;
@@ -40,42 +42,50 @@ uint32_t ClusterFor(const SoftmaxRowsArgs& args, int64_t held, bool clusters_run
   return cluster;
 }
 
-// Threads that hold as much as they can, or all the threads there are where rows are few.
+// Threads that keep as much as they can, or more and less for each where rows are few.
 uint32_t ThreadsFor(const SoftmaxRowsArgs& args, int64_t held, uint32_t cluster) {
   const int64_t elements = (args.cols + cluster - 1) / cluster;
-  const int64_t filled = args.rows * cluster <= kFullGrid ? std::max<int64_t>(held / 4, 8) : held;
-  const int64_t threads = (elements + filled - 1) / filled;
-  return static_cast<uint32_t>(
-      std::clamp<int64_t>((threads + 31) / 32 * 32, 64, kMaxRowThreads));
+  const int64_t each = args.rows * cluster <= kFullGrid ? held / 2 : held;
+  const int64_t threads = (elements + each - 1) / each;
+  return static_cast<uint32_t>(std::clamp<int64_t>((threads + 31) / 32 * 32, 64, kMaxRowThreads));
 }
 
-absl::Status Enqueue(StreamRef stream, SoftmaxRowsArgs args, bool log, Workspace workspace) {
-  absl::Status status = Prepare(args);
-  if (!status.ok() || args.rows == 0) return status;
-  const RowsLaunch rows = {args, log, args.cols > 0 && IsVector(args)};
-  // No columns are a row of none: the kernel writes lse -inf.
-  if (args.cols == 0 && args.lse == nullptr) return status;
-  if (args.cols <= kTinyCols) {
-    return CudaStatus(LaunchRowsTiny(stream.get(), rows), "softmax of tiny rows");
-  }
+absl::Status EnqueueLong(StreamRef stream, const RowsLaunch& rows, Workspace workspace) {
+  const SoftmaxRowsArgs& args = rows.args;
   const int64_t held = HeldElements(args.in, rows.vectors);
-  if (args.cols <= 32 * held) {
-    return CudaStatus(LaunchRowsWarp(stream.get(), rows), "softmax of short rows");
-  }
   // A question to the driver, asked only where the answer counts.
-  const bool want_cluster = args.cols > kMaxRowThreads * held || args.rows * 2 <= kFullGrid;
-  const uint32_t cluster = ClusterFor(args, held, want_cluster && RowClustersRun());
+  const bool clusters_help = args.cols > kMaxRowThreads * held / 2 || args.rows * 2 <= kFullGrid;
+  const bool clusters_run = clusters_help && RowClustersRun();
+  const uint32_t cluster = ClusterFor(args, held, clusters_run);
   if (cluster > 0) {
     const uint32_t threads = ThreadsFor(args, held, cluster);
-    return CudaStatus(LaunchRowsBlock(stream.get(), rows, threads, cluster), "softmax of rows");
+    const bool fetch = clusters_run && rows.vectors && threads > kMaxRowThreads / 2 &&
+                       args.rows * cluster >= kStreamRounds * kFullGrid / 2;
+    const auto launch = fetch ? LaunchRowsStream : LaunchRowsBlock;
+    return CudaStatus(launch(stream.get(), rows, threads, cluster), "softmax of rows");
   }
   if (workspace.bytes < SoftmaxRowsWorkspaceBytes(args.rows, args.cols, args.in) ||
       workspace.memory == nullptr) {
     return absl::InvalidArgumentError("kvpage: softmax: the workspace is too small");
   }
   const RowSlices slices = SlicesOf(args.rows, args.cols, args.in, rows.vectors);
-  return CudaStatus(LaunchRowsSplit(stream.get(), rows, slices, workspace.memory),
+  return CudaStatus(LaunchRowsSplit(stream.get(), rows, slices, workspace.memory, clusters_run),
                     "softmax of long rows");
+}
+
+absl::Status Enqueue(StreamRef stream, SoftmaxRowsArgs args, bool log, Workspace workspace) {
+  absl::Status status = Prepare(args);
+  if (!status.ok() || args.rows == 0) return status;
+  // Rows of no columns have a log-sum-exp all the same.
+  if (args.cols == 0 && args.lse == nullptr) return status;
+  const RowsLaunch rows = {args, log, args.cols > 0 && IsVector(args)};
+  if (args.cols <= kTinyCols && !rows.vectors) {
+    return CudaStatus(LaunchRowsTiny(stream.get(), rows), "softmax of tiny rows");
+  }
+  if (args.cols <= 32 * HeldElements(args.in, rows.vectors)) {
+    return CudaStatus(LaunchRowsWarp(stream.get(), rows), "softmax of short rows");
+  }
+  return EnqueueLong(stream, rows, workspace);
 }
 
 }  // namespace

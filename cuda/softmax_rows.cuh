@@ -38,7 +38,7 @@ struct RowsParams {
 class RowEnd {
  public:
   __device__ RowEnd(const RowsParams& params, const SoftmaxState& state)
-      : params_(params), anchor_(Anchor(state.max)), log_sum_(logf(state.sum)) {
+      : params_(&params), anchor_(Anchor(state.max)), log_sum_(logf(state.sum)) {
     lse_ = (fmaf(state.max, params.scale, log_sum_)) * params.lse_factor;
     factor_ = 1.0f / state.sum;
     if (state.max == INFINITY) factor_ = log_sum_ = NAN;
@@ -52,26 +52,39 @@ class RowEnd {
 
   template <int kCount>
   __device__ void Apply(float (&v)[kCount]) const {
-    if (params_.log) {
+    if (params_->log) {
 #pragma unroll
-      for (int i = 0; i < kCount; ++i) v[i] = fmaf(v[i] - anchor_, params_.scale, -log_sum_);
+      for (int i = 0; i < kCount; ++i) v[i] = fmaf(v[i] - anchor_, params_->scale, -log_sum_);
     } else {
 #pragma unroll
-      for (int i = 0; i < kCount; ++i) v[i] = Exp2((v[i] - anchor_) * params_.exp2_scale) * factor_;
+      for (int i = 0; i < kCount; ++i) v[i] = Exp2((v[i] - anchor_) * params_->exp2_scale) * factor_;
     }
   }
 
  private:
-  const RowsParams& params_;
+  const RowsParams* params_;
   float anchor_;
   float log_sum_;
   float lse_;
   float factor_;
 };
 
+// The Raws of a row that one thread block of a cluster has.
+struct RowShare {
+  int64_t begin;
+  uint32_t count;
+
+  __device__ RowShare(int64_t raws, uint32_t rank, uint32_t blocks) {
+    const int64_t each = (raws + blocks - 1) / blocks;
+    begin = rank * each;
+    const int64_t left = raws - begin;
+    count = static_cast<uint32_t>(left < 0 ? 0 : (left < each ? left : each));
+  }
+};
+
 // What a thread keeps of a row: Raws number first + j * step of those below `end`. Past the end it
 // keeps -inf; whole turns past the end are left out, which is why `step` is the same in all threads.
-template <class In>
+template <class In, int kHeld = In::kHeld>
 class HeldPart {
  public:
   __device__ HeldPart(uint32_t offset, uint32_t step, uint32_t end)
@@ -79,16 +92,25 @@ class HeldPart {
 
   __device__ void Load(const In& in, const char* row, int64_t begin, bool any = true) {
 #pragma unroll
-    for (int j = 0; j < In::kHeld; ++j) {
+    for (int j = 0; j < kHeld; ++j) {
       const uint32_t i = j * step_ + offset_;
       raws_[j] = any && i < end_ ? in.Load(row, begin + i) : In::Empty();
+    }
+  }
+  // From shared memory, where the block's share lies.
+  __device__ void LoadShared(const char* landed) {
+    const auto* const raws = reinterpret_cast<const typename In::Raw*>(landed);
+#pragma unroll
+    for (int j = 0; j < kHeld; ++j) {
+      const uint32_t i = j * step_ + offset_;
+      raws_[j] = i < end_ ? raws[i] : In::Empty();
     }
   }
   __device__ float Max() const { return In::Max(raws_); }
   __device__ float Sum(float anchor, float scale) const {
     float sum = 0;
 #pragma unroll
-    for (int j = 0; j < In::kHeld; ++j) {
+    for (int j = 0; j < kHeld; ++j) {
       if (j * step_ >= end_) break;
       float v[In::kWidth];
       In::Unpack(raws_[j], v);
@@ -100,7 +122,7 @@ class HeldPart {
   template <class Out>
   __device__ void Store(const RowEnd& row_end, const Out& out, char* row, int64_t begin) const {
 #pragma unroll
-    for (int j = 0; j < In::kHeld; ++j) {
+    for (int j = 0; j < kHeld; ++j) {
       const uint32_t i = j * step_ + offset_;
       if (i >= end_) break;
       float v[In::kWidth];
@@ -114,7 +136,7 @@ class HeldPart {
   uint32_t offset_;
   uint32_t step_;
   uint32_t end_;
-  typename In::Raw raws_[In::kHeld];
+  typename In::Raw raws_[kHeld];
 };
 
 inline RowsParams ParamsOf(const RowsLaunch& rows) {

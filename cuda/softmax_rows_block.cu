@@ -1,62 +1,32 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Softmax of rows that the registers of a thread block can keep, or of a cluster of up to 16 thread
-// blocks (sm_90 and later). The states of all warps of all blocks meet in the shared memory of each
-// block, behind one barrier; every warp then merges them by itself.
+// blocks (sm_90 and later).
 
-#include "cuda/cluster_barrier.cuh"
 #include "cuda/launch_kernel.cuh"
+#include "cuda/softmax_row_exchange.cuh"
 #include "cuda/softmax_rows.cuh"
 
 namespace kvpage {
 namespace {
 
-constexpr uint32_t kMaxWarps = kMaxRowThreads / 32;
-
 template <class In, class Out>
 __global__ void __launch_bounds__(kMaxRowThreads, 2)
     BlockRows(const __grid_constant__ RowsParams params, In in, Out out, uint32_t cluster) {
-  // In turn, so that a warp that is a row ahead disturbs nobody.
-  __shared__ SoftmaxState states[2][kMaxWarps * kMaxRowCluster];
-  const uint32_t warps = blockDim.x / 32;
-  const uint32_t warp = threadIdx.x / 32;
-  const uint32_t lane = threadIdx.x % 32;
-  const uint32_t rank = blockIdx.x % cluster;
-  const int64_t raws = params.cols / In::kWidth;
-  const int64_t per_block = (raws + cluster - 1) / cluster;
-  const int64_t begin = rank * per_block;
-  const int64_t count = raws - begin < per_block ? raws - begin : per_block;
-  HeldPart<In> part(threadIdx.x, blockDim.x, count > 0 ? static_cast<uint32_t>(count) : 0);
-  // Nobody writes into a thread block that may not have started.
-  if (cluster > 1) ClusterArrive();
-  bool started = cluster == 1;
-
-  uint32_t turn = 0;
+  __shared__ RowExchange::Scratch scratch;
+  RowExchange exchange(scratch, cluster);
+  const RowShare share(params.cols / In::kWidth, blockIdx.x % cluster, cluster);
+  HeldPart<In> part(threadIdx.x, blockDim.x, share.count);
   for (int64_t row = blockIdx.x / cluster; row < params.rows; row += gridDim.x / cluster) {
-    part.Load(in, params.x + row * params.x_bytes, begin);
-    SoftmaxState state;
-    state.max = LanesMax(part.Max());
-    state.sum = LanesSum(part.Sum(Anchor(state.max), params.exp2_scale));
-    if (cluster == 1) {
-      if (lane == 0) states[turn][warp] = state;
-      __syncthreads();
-    } else {
-      if (!started) ClusterWait();
-      started = true;
-      if (lane < cluster) StoreToBlock(&states[turn][rank * warps + warp], lane, state);
-      ClusterArrive();
-      ClusterWait();
+    part.Load(in, params.x + row * params.x_bytes, share.begin);
+    const SoftmaxState mine = WarpState(part, params.exp2_scale);
+    const RowEnd row_end(params, exchange.Merge(mine, params.exp2_scale));
+    if (params.y != nullptr) part.Store(row_end, out, params.y + row * params.y_bytes, share.begin);
+    if (params.lse != nullptr && share.begin == 0 && threadIdx.x == 0) {
+      params.lse[row] = row_end.lse();
     }
-    state = SoftmaxState{};
-    for (uint32_t i = lane; i < warps * cluster; i += 32) {
-      state = Merged(state, states[turn][i], params.exp2_scale);
-    }
-    turn ^= 1;
-    const RowEnd row_end(params, LanesMerged(state, params.exp2_scale));
-    if (params.y != nullptr) part.Store(row_end, out, params.y + row * params.y_bytes, begin);
-    if (params.lse != nullptr && rank == 0 && threadIdx.x == 0) params.lse[row] = row_end.lse();
   }
-  if (!started) ClusterWait();
+  exchange.Finish();
 }
 
 struct Launcher {
@@ -66,9 +36,8 @@ struct Launcher {
 
   template <class In, class Out>
   cudaError_t operator()(const RowsParams& params, In in, Out out) const {
-    const int64_t most = int64_t{1} << 30;
-    const uint32_t rows = static_cast<uint32_t>(params.rows < most / cluster ? params.rows
-                                                                            : most / cluster);
+    const int64_t most = (int64_t{1} << 30) / cluster;
+    const uint32_t rows = static_cast<uint32_t>(params.rows < most ? params.rows : most);
     const auto kernel = BlockRows<In, Out>;
     if (cluster == 1) {
       return LaunchKernel(kernel, dim3(rows), threads, stream, params, in, out, cluster);
@@ -78,7 +47,7 @@ struct Launcher {
           kernel, cudaFuncAttributeNonPortableClusterSizeAllowed, 1);
       if (error != cudaSuccess) return error;
     }
-    return LaunchClusters(kernel, rows, cluster, threads, stream, params, in, out, cluster);
+    return LaunchClusters(kernel, rows, cluster, threads, 0, stream, params, in, out, cluster);
   }
 };
 
@@ -91,7 +60,8 @@ cudaError_t LaunchRowsBlock(cudaStream_t stream, const RowsLaunch& rows, uint32_
 
 bool RowClustersRun() {
   cudaFuncAttributes attributes;
-  if (cudaFuncGetAttributes(&attributes, BlockRows<ScalarIn<F32>, ScalarOut>) != cudaSuccess) return false;
+  const auto kernel = BlockRows<ScalarIn<F32>, ScalarOut>;
+  if (cudaFuncGetAttributes(&attributes, kernel) != cudaSuccess) return false;
   return attributes.ptxVersion >= 90;
 }
 

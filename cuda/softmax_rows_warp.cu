@@ -10,8 +10,11 @@ namespace {
 
 constexpr uint32_t kThreads = 128;
 
-template <class In, class Out>
-__global__ void __launch_bounds__(kThreads, 8)
+// The less a thread keeps, the more threads run: rows of a few Raws for each lane want as many.
+constexpr int kFew = 2;
+
+template <class In, class Out, int kHeld>
+__global__ void __launch_bounds__(kThreads, kHeld <= kFew ? 16 : 8)
     WarpRows(const __grid_constant__ RowsParams params, In in, Out out, uint32_t lanes) {
   const uint32_t raws = static_cast<uint32_t>(params.cols) / In::kWidth;
   const uint32_t offset = threadIdx.x % lanes;
@@ -19,7 +22,7 @@ __global__ void __launch_bounds__(kThreads, 8)
   const int64_t rows_per_warp = 32 / lanes;
   const int64_t warps = int64_t{gridDim.x} * (kThreads / 32);
   const int64_t warp = int64_t{blockIdx.x} * (kThreads / 32) + threadIdx.x / 32;
-  HeldPart<In> part(offset, lanes, raws);
+  HeldPart<In, kHeld> part(offset, lanes, raws);
   // All lanes go round together, also those without a row: they exchange.
   for (int64_t first = warp * rows_per_warp; first < params.rows; first += warps * rows_per_warp) {
     const int64_t row = first + sub_row;
@@ -42,13 +45,19 @@ struct Launcher {
   cudaError_t operator()(const RowsParams& params, In in, Out out) const {
     const int64_t raws = params.cols / In::kWidth;
     // Eight lanes read 128 bytes together; more only if they could not keep the row.
-    uint32_t lanes = 1;
-    while (lanes < 32 && lanes < raws && (lanes < 8 || lanes * In::kHeld < raws)) lanes *= 2;
+    const auto lanes_for = [&](int held) {
+      uint32_t lanes = 1;
+      while (lanes < 32 && lanes < raws && (lanes < 8 || lanes * held < raws)) lanes *= 2;
+      return lanes;
+    };
+    const bool few = raws <= 32 * kFew;
+    const uint32_t lanes = lanes_for(few ? kFew : In::kHeld);
     const int64_t rows_per_block = kThreads / lanes;
     const int64_t blocks = (params.rows + rows_per_block - 1) / rows_per_block;
     const int64_t most = int64_t{1} << 30;
-    return LaunchKernel(WarpRows<In, Out>, dim3(static_cast<uint32_t>(blocks < most ? blocks : most)),
-                        kThreads, stream, params, in, out, lanes);
+    const dim3 grid(static_cast<uint32_t>(blocks < most ? blocks : most));
+    const auto kernel = few ? WarpRows<In, Out, kFew> : WarpRows<In, Out, In::kHeld>;
+    return LaunchKernel(kernel, grid, kThreads, stream, params, in, out, lanes);
   }
 };
 

@@ -21,6 +21,7 @@
 
 #include <cstdint>
 
+#include "cuda/softmax_elements.cuh"
 #include "kvpage/core/softmax_types.h"
 
 namespace kvpage {

@@ -13,9 +13,8 @@
 namespace kvpage {
 namespace {
 
-// Rows that fill a GPU of today: by a thread block for each, by a warp that has much on its way.
+// Below so many rows a warp for each leaves a GPU of today half empty.
 constexpr int64_t kBlockRows = 132 * 4;
-constexpr int64_t kDeepRows = 132 * 32;
 
 bool IsAligned(const void* pointer, int64_t bytes) {
   return reinterpret_cast<uintptr_t>(pointer) % static_cast<uintptr_t>(bytes) == 0;
@@ -34,9 +33,7 @@ absl::Status EnqueueList(StreamRef stream, const MergeListLaunch& merge) {
   const bool vectors = args.dim % kWidth == 0 && IsAligned(args.o, kWidth * BytesOf(args.in)) &&
                        IsAligned(args.merged_o, kWidth * BytesOf(args.out));
   const int64_t rows = args.tokens * args.heads;
-  const MergeListShape shape = rows <= kBlockRows  ? MergeListShape::kBlock
-                               : rows <= kDeepRows ? MergeListShape::kDeepWarp
-                                                   : MergeListShape::kWarp;
+  const auto shape = rows <= kBlockRows ? MergeListShape::kBlock : MergeListShape::kWarp;
   return CudaStatus(LaunchMergeList(stream.get(), merge, vectors, shape), "merge states");
 }
 

@@ -58,9 +58,10 @@ cudaError_t LaunchRowsWarp(cudaStream_t stream, const RowsLaunch& rows);
 // A cluster of thread blocks for each row, often of one. cols <= threads * cluster * HeldElements.
 cudaError_t LaunchRowsBlock(cudaStream_t stream, const RowsLaunch& rows, uint32_t threads,
                             uint32_t cluster);
-// The same for many rows, each with the next on its way; rows.vectors. Needs RowClustersRun().
-cudaError_t LaunchRowsStream(cudaStream_t stream, const RowsLaunch& rows, uint32_t threads,
-                             uint32_t cluster);
+// The same for many rows, with the next ones on their way. A thread block has at most kStreamBytes
+// of a row; rows.vectors. Needs RowClustersRun().
+inline constexpr uint32_t kStreamBytes = 65536;
+cudaError_t LaunchRowsStream(cudaStream_t stream, const RowsLaunch& rows, uint32_t cluster);
 // Whether clusters of more than one thread block can run on the current device.
 bool RowClustersRun();
 
@@ -88,9 +89,8 @@ struct MergeListLaunch {
   bool wide_ids = false;  // int64_t
 };
 enum class MergeListShape {
-  kWarp,      // a warp for each row, many of them
-  kDeepWarp,  // the same with more loads for each on their way, where there are not so many
-  kBlock,     // a thread block for each row, where they are few
+  kWarp,   // a warp for each row
+  kBlock,  // a thread block for each row, where they are few
 };
 cudaError_t LaunchMergeList(cudaStream_t stream, const MergeListLaunch& merge, bool vectors,
                             MergeListShape shape);

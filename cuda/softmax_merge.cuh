@@ -49,10 +49,11 @@ class MergeUnits {
   bool plus_inf_is_empty_;
 };
 
-// The sum of what has a weight.
-__device__ inline float WeightedSum(float a_part, float a, float b_part, float b) {
-  if (b_part == 0) return a_part == 0 ? 0.0f : a_part * a;
-  return a_part == 0 ? b_part * b : fmaf(a_part, a, b_part * b);
+// 1 / x for a sum of weights: 1 for 1.
+__device__ inline float Reciprocal(float x) {
+  float y;
+  asm("rcp.approx.ftz.f32 %0, %1;" : "=f"(y) : "f"(x));
+  return y;
 }
 
 // Quotient and remainder, in 32 bits where they suffice.

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // The merge of any number of attention states for each token. A row, which is a token and a head, is
-// of one warp, or of the eight warps of a thread block. Lane i takes the log-sum-exp of state i of
+// of one warp, or of the four warps of a thread block. Lane i takes the log-sum-exp of state i of
 // 32, so that the weights lie in a register cache.
 //
-// State s is added to sum s mod 8, and the eight sums are added at the end: by one warp as by eight
-// in the same order, so the bits of a row depend on its states alone, not on the batch around it.
+// State s is added to sum s mod 4, and the four sums are added at the end: by one warp as by four in
+// the same order, so the bits of a row depend on its states alone, not on the batch around it.
 
 #include "cuda/launch_kernel.cuh"
 #include "cuda/softmax_launch.h"
@@ -16,9 +16,10 @@
 namespace kvpage {
 namespace {
 
-constexpr uint32_t kWarps = 8;
+constexpr uint32_t kWarps = 4;
 constexpr uint32_t kThreads = 32 * kWarps;
-constexpr uint32_t kSums = 8;
+constexpr uint32_t kSums = 4;
+constexpr uint32_t kGroup = 8;  // states of a warp on their way at a time
 constexpr int64_t kChunk = RegisterCache<float, WarpGroup>::kEntries;
 
 struct ListParams {
@@ -40,8 +41,8 @@ struct ListParams {
   }
 };
 
-// The states of one row as a warp of it sees them, kGroup on their way at a time.
-template <class In, uint32_t kWarpsPerRow, uint32_t kGroup>
+// The states of one row as a warp of it sees them.
+template <class In, uint32_t kWarpsPerRow>
 class RowStates {
  public:
   static constexpr uint32_t kMySums = kSums / kWarpsPerRow;
@@ -64,37 +65,38 @@ class RowStates {
   __device__ bool IsFew() const { return count_ <= kFew; }
 
   // The states that this warp adds next, while nothing is known of their weights yet.
-  __device__ void LoadGroup(const In& in, int64_t at, uint32_t raw, bool any) {
-    const uint32_t step = IsFew() ? 1 : kWarpsPerRow;
+  __device__ void LoadGroup(const In& in, uint32_t raw, bool any) {
 #pragma unroll
-    for (uint32_t j = 0; j < kGroup; ++j) {
-      const int64_t state = at + j * step + first_;
-      if (any && state < count_) raws_[j] = in.Load(o_ + state * o_bytes_, raw);
-    }
+    for (uint32_t j = 0; j < kGroup; ++j) LoadOne(in, 0, j, raw, any);
   }
 
-  __device__ void AddFew(const In& in, uint32_t raw, bool any, float (&v)[In::kWidth]) {
+  __device__ void AddFew(float (&v)[In::kWidth]) {
     float weights[kFew];
     max_ = -INFINITY;
     any_nan_ = false;
 #pragma unroll
     for (uint32_t i = 0; i < kFew; ++i) {
-      weights[i] = i < count_ ? Lse(i) : -INFINITY;
+      if (i >= count_) break;
+      weights[i] = Lse(i);
+    }
+#pragma unroll
+    for (uint32_t i = 0; i < kFew; ++i) {
+      if (i >= count_) break;
       any_nan_ = any_nan_ || isnan(weights[i]);
       max_ = fmaxf(max_, weights[i]);
     }
     sum_ = 0;
-#pragma unroll
-    for (uint32_t i = 0; i < kFew; ++i) sum_ += weights[i] = units_.Weight(weights[i], max_);
     if (count_ == 1 && max_ != -INFINITY) {  // itself, bit for bit
       In::Unpack(raws_[0], v);
+      sum_ = 1;
       return;
     }
 #pragma unroll
-    for (uint32_t at = 0; at < kFew; at += kGroup) {
-      if (at > 0) LoadGroup(in, at, raw, any);
-#pragma unroll
-      for (uint32_t j = 0; j < kGroup && at + j < kFew; ++j) AddOne(weights[at + j], j, v);
+    for (uint32_t i = 0; i < kFew; ++i) {
+      if (i >= count_) break;
+      const float weight = units_.Weight(weights[i], max_);
+      sum_ += weight;
+      AddOne(weight, i, v);
     }
     Scale(v);
   }
@@ -126,8 +128,8 @@ class RowStates {
 #pragma unroll
         for (uint32_t j = 0; j < kGroup; ++j) {  // past the last state weights are 0
           AddOne(weights_.Get(group + j * kWarpsPerRow + first_), j, sums[j % kMySums]);
+          LoadOne(in, chunk + group + kGroup * kWarpsPerRow, j, raw, any);
         }
-        LoadGroup(in, chunk + group + kGroup * kWarpsPerRow, raw, any);
       }
     }
     sum_ = LanesSum(weight_sum);
@@ -135,16 +137,22 @@ class RowStates {
 
   // 0 where there is nothing to divide.
   __device__ void Scale(float (&v)[In::kWidth]) const {
-    const float factor = sum_ == 0 ? 0.0f : 1.0f / sum_;
+    const float factor = sum_ == 0 ? 0.0f : Reciprocal(sum_);
 #pragma unroll
     for (int e = 0; e < In::kWidth; ++e) v[e] *= factor;
   }
   __device__ float lse() const { return units_.Lse(max_, sum_, any_nan_); }
 
  private:
-  static constexpr uint32_t kFew = 8;
+  static constexpr uint32_t kFew = kGroup;
 
   __device__ float Lse(int64_t i) const { return units_.Read(lse_[i * lse_step_]); }
+
+  __device__ void LoadOne(const In& in, int64_t at, uint32_t j, uint32_t raw, bool any) {
+    const uint32_t step = IsFew() ? 1 : kWarpsPerRow;
+    const int64_t state = at + j * step + first_;
+    if (any && state < count_) raws_[j] = in.Load(o_ + state * o_bytes_, raw);
+  }
 
   // The weight is the same in all lanes; 0 is skipped, never multiplied.
   __device__ void AddOne(float weight, uint32_t j, float (&sum)[In::kWidth]) const {
@@ -170,7 +178,7 @@ class RowStates {
   typename In::Raw raws_[kGroup];
 };
 
-// The eight sums in a fixed order.
+// The four sums in a fixed order.
 template <int kWidth>
 __device__ void AddUp(float (&sums)[kSums][kWidth]) {
 #pragma unroll
@@ -183,8 +191,8 @@ __device__ void AddUp(float (&sums)[kSums][kWidth]) {
   }
 }
 
-template <class In, class Out, uint32_t kWarpsPerRow, uint32_t kGroup>
-__global__ void __launch_bounds__(kThreads, kGroup > 4 ? 2 : 3)
+template <class In, class Out, uint32_t kWarpsPerRow>
+__global__ void __launch_bounds__(kThreads, 6)
     MergeLists(const __grid_constant__ ListParams params, In in, Out out) {
   __shared__ float shared[kWarpsPerRow == 1 ? 1 : kSums][In::kWidth][32];
   const MergeStatesArgs& args = params.merge.args;
@@ -200,16 +208,16 @@ __global__ void __launch_bounds__(kThreads, kGroup > 4 ? 2 : 3)
     int64_t token;
     uint32_t head;
     DivMod(row, args.heads, token, head);
-    RowStates<In, kWarpsPerRow, kGroup> states(params, units, warp, token, head);
+    RowStates<In, kWarpsPerRow> states(params, units, warp, token, head);
     if (states.IsFew() && warp_of_row != 0) continue;
     char* const merged = static_cast<char*>(args.merged_o) + row * args.dim * BytesOf(args.out);
     for (uint32_t turn = 0; turn == 0 || turn < params.raws; turn += 32) {
       const uint32_t raw = turn + lane;
       const bool any = raw < params.raws;
       float v[In::kWidth] = {};
-      states.LoadGroup(in, 0, raw, any);
+      states.LoadGroup(in, raw, any);
       if (states.IsFew()) {
-        states.AddFew(in, raw, any, v);
+        states.AddFew(v);
       } else {
         if (turn == 0) states.FindMax();
         float sums[kSums][In::kWidth] = {};
@@ -253,9 +261,8 @@ struct Launcher {
     const int64_t blocks = (args.tokens * args.heads + rows_per_block - 1) / rows_per_block;
     const int64_t most = int64_t{1} << 30;
     const dim3 grid(static_cast<uint32_t>(blocks < most ? blocks : most));
-    const auto kernel = shape == MergeListShape::kBlock      ? MergeLists<In, Out, kWarps, 4>
-                        : shape == MergeListShape::kDeepWarp ? MergeLists<In, Out, 1, 16>
-                                                             : MergeLists<In, Out, 1, 4>;
+    const auto kernel = shape == MergeListShape::kBlock ? MergeLists<In, Out, kWarps>
+                                                        : MergeLists<In, Out, 1>;
     return LaunchKernel(kernel, grid, kThreads, stream, params, in, out);
   }
 };

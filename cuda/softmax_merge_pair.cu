@@ -12,37 +12,62 @@ namespace kvpage {
 namespace {
 
 constexpr uint32_t kThreads = 256;
-constexpr int kRows = 2;  // of a thread at a time
 
 struct PairParams {
   MergePairArgs args;
   int64_t rows;
+  int64_t in_bytes;  // of an element
+  int64_t out_bytes;
   uint32_t raws;   // of a row
   uint32_t lanes;  // for a row, a power of two
   bool flat;       // rows lie as if there were one token with all heads
 };
 
-// The parts of a and b in a row, and its log-sum-exp.
-struct PairWeights {
-  float a = 1;
-  float b = 0;
-  float lse;
-
+// How a row is merged.
+class PairWeights {
+ public:
   __device__ PairWeights(const MergePairArgs& args, bool skip, float a_lse, float b_lse)
-      : lse(a_lse) {
+      : units_(args.lse_base, args.plus_inf_is_empty), a_lse_(a_lse), b_lse_(b_lse) {
+    skip_ = skip;
     if (skip) return;
-    const MergeUnits units(args.lse_base, args.plus_inf_is_empty);
-    a_lse = units.Read(a_lse);
-    b_lse = units.Read(b_lse);
-    const float max = fmaxf(a_lse, b_lse);
-    const float a_weight = units.Weight(a_lse, max);
-    const float b_weight = units.Weight(b_lse, max);
-    const float sum = a_weight + b_weight;
-    const float factor = 1.0f / sum;
-    a = a_weight == 0 ? 0.0f : a_weight * factor;
-    b = b_weight == 0 ? 0.0f : b_weight * factor;
-    lse = units.Lse(max, sum, isnan(a_lse) || isnan(b_lse));
+    a_lse_ = units_.Read(a_lse);
+    b_lse_ = units_.Read(b_lse);
+    max_ = fmaxf(a_lse_, b_lse_);
+    a_ = units_.Weight(a_lse_, max_);
+    b_ = units_.Weight(b_lse_, max_);
+    sum_ = a_ + b_;
   }
+
+  // v becomes the merged elements. A state of weight 0 is skipped, never multiplied.
+  template <int kCount>
+  __device__ void Apply(float (&v)[kCount], const float (&w)[kCount]) const {
+    const float factor = Reciprocal(sum_);
+    const float a = a_ * factor;
+    const float b = b_ * factor;
+    if (a_ == 0) {
+#pragma unroll
+      for (int i = 0; i < kCount; ++i) v[i] = b_ == 0 ? 0.0f : b * w[i];
+    } else if (b_ == 0) {
+#pragma unroll
+      for (int i = 0; i < kCount; ++i) v[i] *= a;
+    } else {
+#pragma unroll
+      for (int i = 0; i < kCount; ++i) v[i] = fmaf(a, v[i], b * w[i]);
+    }
+  }
+  __device__ float lse() const {
+    return skip_ ? a_lse_ : units_.Lse(max_, sum_, isnan(a_lse_) || isnan(b_lse_));
+  }
+
+ private:
+  MergeUnits units_;
+  float a_lse_;
+  float b_lse_;
+  float max_ = 0;
+  float a_ = 1;
+  float b_ = 0;
+  float sum_ = 1;
+  bool skip_;
 };
 
 // One row as its lanes see it.
@@ -64,7 +89,7 @@ struct RowAt {
 };
 
 template <class In, class Out>
-__global__ void __launch_bounds__(kThreads, 4)
+__global__ void __launch_bounds__(kThreads, 6)
     MergePairs(const __grid_constant__ PairParams params, In in, Out out) {
   const MergePairArgs& args = params.args;
   const bool in_place = args.merged.o == args.a.o && args.merged.lse == args.a.lse;
@@ -72,66 +97,37 @@ __global__ void __launch_bounds__(kThreads, 4)
   const int64_t a_step = In::kWidth == 1 ? args.a.strides.element : 1;
   const int64_t b_step = In::kWidth == 1 ? args.b.strides.element : 1;
   const int64_t o_step = In::kWidth == 1 ? args.merged.strides.element : 1;
-  const int64_t in_bytes = BytesOf(args.in);
-  const int64_t out_bytes = BytesOf(args.out);
-  const uint32_t lane = threadIdx.x % params.lanes;
-  const int64_t thread = int64_t{blockIdx.x} * kThreads * kRows + threadIdx.x;
-  const int64_t step = kThreads / params.lanes;  // between the rows of a thread
-  for (int64_t first = thread / params.lanes; __any_sync(~0u, first < params.rows);
-       first += int64_t{gridDim.x} * kRows * step) {
-    // All is asked for before anything is computed: kRows rows are on their way at a time.
-    RowAt at[kRows];
-    bool any[kRows], skip[kRows];
-#pragma unroll
-    for (int r = 0; r < kRows; ++r) {
-      const int64_t row = first + r * step;
-      at[r] = RowAt(params, row);
-      any[r] = row < params.rows;
-      skip[r] = any[r] && args.skip_tokens != nullptr && args.skip_tokens[at[r].token] != 0;
-      any[r] = any[r] && !(skip[r] && in_place);
+  const uint32_t lane = threadIdx.x & (params.lanes - 1);
+  const uint32_t row_of_block = threadIdx.x / params.lanes;
+  const int64_t rows_of_block = kThreads / params.lanes;
+  // All lanes go round together: those of a row must have read its log-sum-exps before one writes.
+  for (int64_t begin = blockIdx.x * rows_of_block; begin < params.rows;
+       begin += gridDim.x * rows_of_block) {
+    const RowAt at(params, begin + row_of_block);
+    const bool exists = begin + row_of_block < params.rows;
+    const bool skip = exists && args.skip_tokens != nullptr && args.skip_tokens[at.token] != 0;
+    const bool any = exists && !(skip && in_place);
+    const char* const a =
+        static_cast<const char*>(args.a.o) + at.Element(args.a.strides) * params.in_bytes;
+    const char* const b =
+        static_cast<const char*>(args.b.o) + at.Element(args.b.strides) * params.in_bytes;
+    char* const o =
+        static_cast<char*>(args.merged.o) + at.Element(args.merged.strides) * params.out_bytes;
+    float a_lse = 0, b_lse = 0;
+    if (any) a_lse = args.a.lse[at.Lse(args.a.strides)];
+    if (any && !skip) b_lse = args.b.lse[at.Lse(args.b.strides)];
+    for (uint32_t raw = lane; any && raw < params.raws; raw += params.lanes) {
+      const auto a_raw = in.Load(a, raw * a_step);
+      const auto b_raw = skip ? a_raw : in.Load(b, raw * b_step);
+      float v[In::kWidth], w[In::kWidth];
+      In::Unpack(a_raw, v);
+      In::Unpack(b_raw, w);
+      PairWeights(args, skip, a_lse, b_lse).Apply(v, w);
+      out.Store(o, raw * o_step, v);
     }
-    float a_lse[kRows] = {}, b_lse[kRows] = {}, lse[kRows];
-    for (uint32_t raw = lane; raw == lane || raw < params.raws; raw += params.lanes) {
-      typename In::Raw a_raw[kRows], b_raw[kRows];
-#pragma unroll
-      for (int r = 0; r < kRows; ++r) {
-        if (!any[r]) continue;
-        if (raw == lane) {
-          a_lse[r] = args.a.lse[at[r].Lse(args.a.strides)];
-          if (!skip[r]) b_lse[r] = args.b.lse[at[r].Lse(args.b.strides)];
-        }
-        if (raw >= params.raws) continue;
-        a_raw[r] = in.Load(static_cast<const char*>(args.a.o) + at[r].Element(args.a.strides) * in_bytes,
-                           raw * a_step);
-        if (skip[r]) {
-          b_raw[r] = a_raw[r];
-          continue;
-        }
-        b_raw[r] = in.Load(static_cast<const char*>(args.b.o) + at[r].Element(args.b.strides) * in_bytes,
-                           raw * b_step);
-      }
-#pragma unroll
-      for (int r = 0; r < kRows; ++r) {
-        if (!any[r]) continue;
-        const PairWeights weights(args, skip[r], a_lse[r], b_lse[r]);
-        lse[r] = weights.lse;
-        if (raw >= params.raws) continue;
-        float v[In::kWidth], w[In::kWidth];
-        In::Unpack(a_raw[r], v);
-        In::Unpack(b_raw[r], w);
-#pragma unroll
-        for (int e = 0; e < In::kWidth; ++e) v[e] = WeightedSum(weights.a, v[e], weights.b, w[e]);
-        out.Store(
-            static_cast<char*>(args.merged.o) + at[r].Element(args.merged.strides) * out_bytes,
-            raw * o_step, v);
-      }
-    }
-    __syncwarp();  // all lanes of the rows have read
-#pragma unroll
-    for (int r = 0; r < kRows; ++r) {
-      if (!any[r] || lane != 0) continue;
-      args.merged.lse[at[r].Lse(args.merged.strides)] = lse[r];
-    }
+    __syncwarp();
+    if (!any || lane != 0) continue;
+    args.merged.lse[at.Lse(args.merged.strides)] = PairWeights(args, skip, a_lse, b_lse).lse();
   }
 }
 
@@ -144,12 +140,17 @@ struct Launcher {
   }
   template <class In, class Out>
   cudaError_t operator()(In in, Out out) const {
-    PairParams params = {args, args.tokens * args.heads,
-                         static_cast<uint32_t>(args.dim) / In::kWidth, 1, false};
+    PairParams params = {args,
+                         args.tokens * args.heads,
+                         BytesOf(args.in),
+                         BytesOf(args.out),
+                         static_cast<uint32_t>(args.dim) / In::kWidth,
+                         1,
+                         false};
     while (params.lanes < 32 && params.lanes < params.raws) params.lanes *= 2;
     params.flat = args.skip_tokens == nullptr && Flat(args.a.strides, args.heads) &&
                   Flat(args.b.strides, args.heads) && Flat(args.merged.strides, args.heads);
-    const int64_t rows_per_block = kThreads / params.lanes * kRows;
+    const int64_t rows_per_block = kThreads / params.lanes;
     const int64_t blocks = (params.rows + rows_per_block - 1) / rows_per_block;
     const int64_t most = int64_t{1} << 30;
     return LaunchKernel(MergePairs<In, Out>,

@@ -23,7 +23,7 @@ class RowExchange {
  public:
   // In turn, so that a warp that is a row ahead disturbs nobody.
   struct Scratch {
-    SoftmaxState states[2][kMaxRowThreads / 32 * kMaxRowCluster];
+    SoftmaxState states[2][32 * kMaxRowCluster];
   };
 
   // `cluster`: thread blocks, 1 where there is no cluster.
@@ -38,25 +38,30 @@ class RowExchange {
     started_ = true;
   }
 
-  // The state of the whole row, in every thread. `mine` is that of the warp.
-  __device__ SoftmaxState Merge(const SoftmaxState& mine, float scale) {
-    const uint32_t warps = blockDim.x / 32;
-    const uint32_t warp = threadIdx.x / 32;
+  // Sends the state of this warp to all. Await follows, then Merge.
+  __device__ void Send(const SoftmaxState& mine) {
     const uint32_t lane = threadIdx.x % 32;
+    const uint32_t warps = blockDim.x / 32;
     SoftmaxState* const states = scratch_.states[turn_];
-    turn_ ^= 1;
     if (cluster_ == 1) {
-      if (lane == 0) states[warp] = mine;
-      __syncthreads();
+      if (lane == 0) states[threadIdx.x / 32] = mine;
     } else {
       Finish();
-      const uint32_t rank = blockIdx.x % cluster_;
-      if (lane < cluster_) StoreToBlock(&states[rank * warps + warp], lane, mine);
+      const uint32_t slot = blockIdx.x % cluster_ * warps + threadIdx.x / 32;
+      if (lane < cluster_) StoreToBlock(&states[slot], lane, mine);
       ClusterArrive();
-      ClusterWait();
     }
+  }
+  // Until all have sent; only for this thread block's own warps a __syncthreads is still missing.
+  __device__ void Await() const {
+    if (cluster_ > 1) ClusterWait();
+  }
+  // The state of the whole row, in every thread.
+  __device__ SoftmaxState Merge(float scale) {
+    const SoftmaxState* const states = scratch_.states[turn_];
+    turn_ ^= 1;
     SoftmaxState merged;
-    for (uint32_t i = lane; i < warps * cluster_; i += 32) {
+    for (uint32_t i = threadIdx.x % 32; i < blockDim.x / 32 * cluster_; i += 32) {
       merged = Merged(merged, states[i], scale);
     }
     return LanesMerged(merged, scale);

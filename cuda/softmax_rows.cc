@@ -15,8 +15,8 @@ namespace {
 constexpr int64_t kStateBytes = 8;
 // Thread blocks of kMaxRowThreads that fill a GPU of today.
 constexpr int64_t kFullGrid = 264;
-// With fewer rows for each thread block there is no next row to fetch.
-constexpr int64_t kStreamRounds = 2;
+// With fewer there are no next rows to fetch for most thread blocks.
+constexpr int64_t kStreamGrid = 2 * 132;
 
 bool IsVector(const void* pointer, int64_t bytes_between_rows) {
   return reinterpret_cast<uintptr_t>(pointer) % 16 == 0 && bytes_between_rows % 16 == 0;
@@ -59,10 +59,11 @@ absl::Status EnqueueLong(StreamRef stream, const RowsLaunch& rows, Workspace wor
   const uint32_t cluster = ClusterFor(args, held, clusters_run);
   if (cluster > 0) {
     const uint32_t threads = ThreadsFor(args, held, cluster);
-    const bool fetch = clusters_run && rows.vectors && threads > kMaxRowThreads / 2 &&
-                       args.rows * cluster >= kStreamRounds * kFullGrid / 2;
-    const auto launch = fetch ? LaunchRowsStream : LaunchRowsBlock;
-    return CudaStatus(launch(stream.get(), rows, threads, cluster), "softmax of rows");
+    if (clusters_run && rows.vectors && threads > kMaxRowThreads / 2 &&
+        args.rows * cluster >= kStreamGrid) {
+      return CudaStatus(LaunchRowsStream(stream.get(), rows, cluster), "softmax of many rows");
+    }
+    return CudaStatus(LaunchRowsBlock(stream.get(), rows, threads, cluster), "softmax of rows");
   }
   if (workspace.bytes < SoftmaxRowsWorkspaceBytes(args.rows, args.cols, args.in) ||
       workspace.memory == nullptr) {

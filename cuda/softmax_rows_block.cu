@@ -19,8 +19,10 @@ __global__ void __launch_bounds__(kMaxRowThreads, 2)
   HeldPart<In> part(threadIdx.x, blockDim.x, share.count);
   for (int64_t row = blockIdx.x / cluster; row < params.rows; row += gridDim.x / cluster) {
     part.Load(in, params.x + row * params.x_bytes, share.begin);
-    const SoftmaxState mine = WarpState(part, params.exp2_scale);
-    const RowEnd row_end(params, exchange.Merge(mine, params.exp2_scale));
+    exchange.Send(WarpState(part, params.exp2_scale));
+    exchange.Await();
+    if (cluster == 1) __syncthreads();
+    const RowEnd row_end(params, exchange.Merge(params.exp2_scale));
     if (params.y != nullptr) part.Store(row_end, out, params.y + row * params.y_bytes, share.begin);
     if (params.lse != nullptr && share.begin == 0 && threadIdx.x == 0) {
       params.lse[row] = row_end.lse();

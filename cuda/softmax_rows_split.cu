@@ -13,7 +13,7 @@ namespace {
 
 // Thread blocks of the second pass: as many as an H200 runs at a time, so that all are at about the
 // same place of the row.
-constexpr int64_t kResultBlocks = 528;
+constexpr int64_t kResultBlocks = 792;
 
 template <class In>
 __device__ int64_t TilesOf(const RowsParams& params) {
@@ -38,7 +38,7 @@ __global__ void __launch_bounds__(kScanThreads, 8)
 }
 
 template <class In, class Out>
-__global__ void __launch_bounds__(kScanThreads, 4)
+__global__ void __launch_bounds__(kScanThreads, 6)
     SliceResults(const __grid_constant__ RowsParams params, In in, Out out, uint32_t slices,
                  const SoftmaxState* states) {
 #if __CUDA_ARCH__ >= 900

@@ -98,29 +98,14 @@ __global__ void __launch_bounds__(kScanThreads, 8)
   }
   if (blockIdx.x != gridDim.x - 1 || parts == 1) return;
 
-  // All words at a time: one after another would be as many trips.
-  constexpr uint32_t kMine = kDenominatorParts / kScanThreads;
-  uint64_t bits[kMine] = {};
-  bool missing = true;
-  while (missing) {
-    missing = false;
-#pragma unroll
-    for (uint32_t i = 0; i < kMine; ++i) {
-      const uint32_t part = i * kScanThreads + threadIdx.x;
-      if (part < parts && bits[i] == 0) bits[i] = LoadRelaxed(&words[part]);
-    }
-#pragma unroll
-    for (uint32_t i = 0; i < kMine; ++i) {
-      missing = missing || (i * kScanThreads + threadIdx.x < parts && bits[i] == 0);
-    }
-  }
   SoftmaxState sum;
-#pragma unroll
-  for (uint32_t i = 0; i < kMine; ++i) {
-    const uint32_t part = i * kScanThreads + threadIdx.x;
-    if (part >= parts) break;
+  for (uint32_t part = threadIdx.x; part < parts; part += kScanThreads) {
+    uint64_t bits;
+    do {
+      bits = LoadRelaxed(&words[part]);
+    } while (bits == 0);
     StoreRelaxed(&words[part], 0);
-    sum = Merged(sum, StateOf(bits[i]), kLog2E);
+    sum = Merged(sum, StateOf(bits), kLog2E);
   }
   sum = BlockMerged<false>(sum, kLog2E, scratch);
   if (given) sum.max = *result.given_max;

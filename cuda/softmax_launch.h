@@ -58,10 +58,6 @@ cudaError_t LaunchRowsWarp(cudaStream_t stream, const RowsLaunch& rows);
 // A cluster of thread blocks for each row, often of one. cols <= threads * cluster * HeldElements.
 cudaError_t LaunchRowsBlock(cudaStream_t stream, const RowsLaunch& rows, uint32_t threads,
                             uint32_t cluster);
-// The same for many rows, with the next ones on their way. A thread block has at most kStreamBytes
-// of a row; rows.vectors. Needs RowClustersRun().
-inline constexpr uint32_t kStreamBytes = 65536;
-cudaError_t LaunchRowsStream(cudaStream_t stream, const RowsLaunch& rows, uint32_t cluster);
 // Whether clusters of more than one thread block can run on the current device.
 bool RowClustersRun();
 

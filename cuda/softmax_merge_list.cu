@@ -19,7 +19,7 @@ namespace {
 constexpr uint32_t kWarps = 4;
 constexpr uint32_t kThreads = 32 * kWarps;
 constexpr uint32_t kSums = 4;
-constexpr uint32_t kGroup = 8;  // states of a warp on their way at a time
+constexpr uint32_t kGroup = 4;  // states; a warp has one or two on their way
 constexpr int64_t kChunk = RegisterCache<float, WarpGroup>::kEntries;
 
 struct ListParams {
@@ -64,11 +64,8 @@ class RowStates {
   // So few that a warp adds them alone and every lane reads all log-sum-exps by itself.
   __device__ bool IsFew() const { return count_ <= kFew; }
 
-  // The states that this warp adds next, while nothing is known of their weights yet.
-  __device__ void LoadGroup(const In& in, uint32_t raw, bool any) {
-#pragma unroll
-    for (uint32_t j = 0; j < kGroup; ++j) LoadOne(in, 0, j, raw, any);
-  }
+  // Called while nothing is known of the weights yet.
+  __device__ void LoadFirst(const In& in, uint32_t raw, bool any) { Load(in, 0, raw, any, raws_); }
 
   __device__ void AddFew(float (&v)[In::kWidth]) {
     float weights[kFew];
@@ -96,7 +93,7 @@ class RowStates {
       if (i >= count_) break;
       const float weight = units_.Weight(weights[i], max_);
       sum_ += weight;
-      AddOne(weight, i, v);
+      AddOne(weight, raws_[i], v);
     }
     Scale(v);
   }
@@ -113,7 +110,7 @@ class RowStates {
     any_nan_ = warp_.Any(any_nan);
   }
 
-  // Adds the states to `sums`, each by its weight; the first group has been loaded.
+  // Adds the states to `sums`, each by its weight. The next are always on their way.
   __device__ void Add(const In& in, uint32_t raw, bool any, float (&sums)[kMySums][In::kWidth]) {
     float weight_sum = 0;
     for (int64_t chunk = 0; chunk < count_; chunk += kChunk) {
@@ -123,13 +120,14 @@ class RowStates {
         return weight;
       });
 #pragma unroll 1
-      for (uint32_t group = 0; group < kChunk; group += kGroup * kWarpsPerRow) {
-        if (chunk + group >= count_) break;
-#pragma unroll
-        for (uint32_t j = 0; j < kGroup; ++j) {  // past the last state weights are 0
-          AddOne(weights_.Get(group + j * kWarpsPerRow + first_), j, sums[j % kMySums]);
-          LoadOne(in, chunk + group + kGroup * kWarpsPerRow, j, raw, any);
-        }
+      for (uint32_t at = 0; at < kChunk; at += 2 * kGroup * kWarpsPerRow) {
+        if (chunk + at >= count_) break;
+        const uint32_t half = kGroup * kWarpsPerRow;
+        typename In::Raw next[kGroup];
+        Load(in, chunk + at + half, raw, any, next);
+        AddGroup(at, raws_, sums);
+        Load(in, chunk + at + 2 * half, raw, any, raws_);
+        AddGroup(at + half, next, sums);
       }
     }
     sum_ = LanesSum(weight_sum);
@@ -148,19 +146,32 @@ class RowStates {
 
   __device__ float Lse(int64_t i) const { return units_.Read(lse_[i * lse_step_]); }
 
-  __device__ void LoadOne(const In& in, int64_t at, uint32_t j, uint32_t raw, bool any) {
+  // This warp's next states from state `at`.
+  __device__ void Load(const In& in, int64_t at, uint32_t raw, bool any,
+                       typename In::Raw (&raws)[kGroup]) const {
     const uint32_t step = IsFew() ? 1 : kWarpsPerRow;
-    const int64_t state = at + j * step + first_;
-    if (any && state < count_) raws_[j] = in.Load(o_ + state * o_bytes_, raw);
+#pragma unroll
+    for (uint32_t j = 0; j < kGroup; ++j) {
+      const int64_t state = at + j * step + first_;
+      if (any && state < count_) raws[j] = in.Load(o_ + state * o_bytes_, raw);
+    }
   }
 
-  // The weight is the same in all lanes; 0 is skipped, never multiplied.
-  __device__ void AddOne(float weight, uint32_t j, float (&sum)[In::kWidth]) const {
-    if (weight == 0) return;
-    float v[In::kWidth];
-    In::Unpack(raws_[j], v);
+  // The same of those that have been loaded; past the last state weights are 0.
+  __device__ void AddGroup(uint32_t at, const typename In::Raw (&raws)[kGroup],
+                           float (&sums)[kMySums][In::kWidth]) const {
 #pragma unroll
-    for (int e = 0; e < In::kWidth; ++e) sum[e] = fmaf(weight, v[e], sum[e]);
+    for (uint32_t j = 0; j < kGroup; ++j) {
+      AddOne(weights_.Get(at + j * kWarpsPerRow + first_), raws[j], sums[j % kMySums]);
+    }
+  }
+
+  // A state of weight 0 is skipped, never multiplied.
+  __device__ static void AddOne(float weight, const typename In::Raw& raw, float (&sum)[In::kWidth]) {
+    float v[In::kWidth];
+    In::Unpack(raw, v);
+#pragma unroll
+    for (int e = 0; e < In::kWidth; ++e) sum[e] = fmaf(weight, weight == 0 ? 0.0f : v[e], sum[e]);
   }
 
   const MergeUnits& units_;
@@ -215,7 +226,7 @@ __global__ void __launch_bounds__(kThreads, 6)
       const uint32_t raw = turn + lane;
       const bool any = raw < params.raws;
       float v[In::kWidth] = {};
-      states.LoadGroup(in, raw, any);
+      states.LoadFirst(in, raw, any);
       if (states.IsFew()) {
         states.AddFew(v);
       } else {

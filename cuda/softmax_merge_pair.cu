@@ -12,6 +12,8 @@ namespace kvpage {
 namespace {
 
 constexpr uint32_t kThreads = 256;
+// As many as an H200 runs at a time: each then has many rows, and the next on its way.
+constexpr int64_t kMaxBlocks = 132 * 4;
 
 struct PairParams {
   MergePairArgs args;
@@ -20,6 +22,8 @@ struct PairParams {
   int64_t out_bytes;
   uint32_t raws;   // of a row
   uint32_t lanes;  // for a row, a power of two
+  uint32_t turns;  // of the lanes, to have all Raws
+  bool in_place;
   bool flat;       // rows lie as if there were one token with all heads
 };
 
@@ -88,46 +92,81 @@ struct RowAt {
   }
 };
 
+// What one lane has asked for: a Raw of a row.
+template <class In>
+struct PairLoad {
+  RowAt at;
+  uint32_t raw;
+  bool any = false;
+  bool skip = false;
+  float a_lse = 0;
+  float b_lse = 0;
+  typename In::Raw a;
+  typename In::Raw b;
+
+  __device__ void Begin(const PairParams& params, const In& in, int64_t unit, uint32_t lane) {
+    const MergePairArgs& args = params.args;
+    const int64_t row = params.turns == 1 ? unit : unit / params.turns;
+    raw = lane + (params.turns == 1 ? 0 : static_cast<uint32_t>(unit % params.turns) * params.lanes);
+    any = row < params.rows;
+    if (!any) return;
+    at = RowAt(params, row);
+    skip = args.skip_tokens != nullptr && args.skip_tokens[at.token] != 0;
+    any = !(skip && params.in_place);
+    if (!any) return;
+    a_lse = args.a.lse[at.Lse(args.a.strides)];
+    if (!skip) b_lse = args.b.lse[at.Lse(args.b.strides)];
+    if (raw >= params.raws) return;
+    // A stride between elements is other than 1 only where a Raw is one element.
+    const int64_t a_step = In::kWidth == 1 ? args.a.strides.element : 1;
+    const int64_t b_step = In::kWidth == 1 ? args.b.strides.element : 1;
+    a = in.Load(static_cast<const char*>(args.a.o) + at.Element(args.a.strides) * params.in_bytes,
+                raw * a_step);
+    if (skip) {
+      b = a;
+    } else {
+      b = in.Load(static_cast<const char*>(args.b.o) + at.Element(args.b.strides) * params.in_bytes,
+                  raw * b_step);
+    }
+  }
+};
+
+// Lanes take Raws of one row after another, the next always on its way.
 template <class In, class Out>
-__global__ void __launch_bounds__(kThreads, 6)
+__global__ void __launch_bounds__(kThreads, 4)
     MergePairs(const __grid_constant__ PairParams params, In in, Out out) {
   const MergePairArgs& args = params.args;
-  const bool in_place = args.merged.o == args.a.o && args.merged.lse == args.a.lse;
-  // A stride between elements is other than 1 only where a Raw is one element.
-  const int64_t a_step = In::kWidth == 1 ? args.a.strides.element : 1;
-  const int64_t b_step = In::kWidth == 1 ? args.b.strides.element : 1;
   const int64_t o_step = In::kWidth == 1 ? args.merged.strides.element : 1;
   const uint32_t lane = threadIdx.x & (params.lanes - 1);
-  const uint32_t row_of_block = threadIdx.x / params.lanes;
-  const int64_t rows_of_block = kThreads / params.lanes;
-  // All lanes go round together: those of a row must have read its log-sum-exps before one writes.
-  for (int64_t begin = blockIdx.x * rows_of_block; begin < params.rows;
-       begin += gridDim.x * rows_of_block) {
-    const RowAt at(params, begin + row_of_block);
-    const bool exists = begin + row_of_block < params.rows;
-    const bool skip = exists && args.skip_tokens != nullptr && args.skip_tokens[at.token] != 0;
-    const bool any = exists && !(skip && in_place);
-    const char* const a =
-        static_cast<const char*>(args.a.o) + at.Element(args.a.strides) * params.in_bytes;
-    const char* const b =
-        static_cast<const char*>(args.b.o) + at.Element(args.b.strides) * params.in_bytes;
-    char* const o =
-        static_cast<char*>(args.merged.o) + at.Element(args.merged.strides) * params.out_bytes;
-    float a_lse = 0, b_lse = 0;
-    if (any) a_lse = args.a.lse[at.Lse(args.a.strides)];
-    if (any && !skip) b_lse = args.b.lse[at.Lse(args.b.strides)];
-    for (uint32_t raw = lane; any && raw < params.raws; raw += params.lanes) {
-      const auto a_raw = in.Load(a, raw * a_step);
-      const auto b_raw = skip ? a_raw : in.Load(b, raw * b_step);
+  // A row's turns are its lanes' own, so that a log-sum-exp is written behind the last of them.
+  const int64_t group = (int64_t{blockIdx.x} * kThreads + threadIdx.x) / params.lanes;
+  const int64_t groups = int64_t{gridDim.x} * kThreads / params.lanes;
+  const int64_t rounds = (params.rows + groups - 1) / groups * params.turns;
+  const auto unit_of = [&](int64_t round) {
+    if (params.turns == 1) return group + round * groups;
+    return (group + round / params.turns * groups) * params.turns + round % params.turns;
+  };
+  PairLoad<In> next;
+  next.Begin(params, in, unit_of(0), lane);
+  for (int64_t round = 0; round < rounds; ++round) {
+    const PairLoad<In> now = next;
+    if (round + 1 < rounds) next.Begin(params, in, unit_of(round + 1), lane);
+    __syncwarp();  // the lanes of a row have read its log-sum-exps
+    if (!now.any) continue;
+    const PairWeights weights(args, now.skip, now.a_lse, now.b_lse);
+    if (now.raw < params.raws) {
       float v[In::kWidth], w[In::kWidth];
-      In::Unpack(a_raw, v);
-      In::Unpack(b_raw, w);
-      PairWeights(args, skip, a_lse, b_lse).Apply(v, w);
-      out.Store(o, raw * o_step, v);
+      In::Unpack(now.a, v);
+      In::Unpack(now.b, w);
+      weights.Apply(v, w);
+      out.Store(static_cast<char*>(args.merged.o) +
+                    now.at.Element(args.merged.strides) * params.out_bytes,
+                now.raw * o_step, v);
     }
-    __syncwarp();
-    if (!any || lane != 0) continue;
-    args.merged.lse[at.Lse(args.merged.strides)] = PairWeights(args, skip, a_lse, b_lse).lse();
+    // By the lane of the first Raw of the last turn.
+    if (now.raw == (params.turns - 1) * params.lanes) {
+      args.merged.lse[now.at.Lse(args.merged.strides)] = weights.lse();
+    }
   }
 }
 
@@ -140,22 +179,23 @@ struct Launcher {
   }
   template <class In, class Out>
   cudaError_t operator()(In in, Out out) const {
-    PairParams params = {args,
-                         args.tokens * args.heads,
-                         BytesOf(args.in),
-                         BytesOf(args.out),
-                         static_cast<uint32_t>(args.dim) / In::kWidth,
-                         1,
-                         false};
+    PairParams params = {.args = args,
+                         .rows = args.tokens * args.heads,
+                         .in_bytes = BytesOf(args.in),
+                         .out_bytes = BytesOf(args.out),
+                         .raws = static_cast<uint32_t>(args.dim) / In::kWidth,
+                         .lanes = 1,
+                         .turns = 1,
+                         .in_place = args.merged.o == args.a.o && args.merged.lse == args.a.lse,
+                         .flat = false};
     while (params.lanes < 32 && params.lanes < params.raws) params.lanes *= 2;
+    if (params.raws > params.lanes) params.turns = (params.raws + params.lanes - 1) / params.lanes;
     params.flat = args.skip_tokens == nullptr && Flat(args.a.strides, args.heads) &&
                   Flat(args.b.strides, args.heads) && Flat(args.merged.strides, args.heads);
     const int64_t rows_per_block = kThreads / params.lanes;
     const int64_t blocks = (params.rows + rows_per_block - 1) / rows_per_block;
-    const int64_t most = int64_t{1} << 30;
-    return LaunchKernel(MergePairs<In, Out>,
-                        dim3(static_cast<uint32_t>(blocks < most ? blocks : most)), kThreads,
-                        stream, params, in, out);
+    const dim3 grid(static_cast<uint32_t>(blocks < kMaxBlocks ? blocks : kMaxBlocks));
+    return LaunchKernel(MergePairs<In, Out>, grid, kThreads, stream, params, in, out);
   }
 };
 

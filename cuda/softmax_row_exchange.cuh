@@ -23,7 +23,7 @@ class RowExchange {
  public:
   // In turn, so that a warp that is a row ahead disturbs nobody.
   struct Scratch {
-    SoftmaxState states[2][32 * kMaxRowCluster];
+    SoftmaxState states[2][kMaxRowThreads / 32 * kMaxRowCluster];
   };
 
   // `cluster`: thread blocks, 1 where there is no cluster.
@@ -56,15 +56,22 @@ class RowExchange {
   __device__ void Await() const {
     if (cluster_ > 1) ClusterWait();
   }
-  // The state of the whole row, in every thread.
+  // The state of the whole row, in every thread. The maximum first: every warp does this for itself,
+  // and one exponential for each state is all that it can afford.
   __device__ SoftmaxState Merge(float scale) {
     const SoftmaxState* const states = scratch_.states[turn_];
+    const uint32_t count = blockDim.x / 32 * cluster_;
     turn_ ^= 1;
     SoftmaxState merged;
-    for (uint32_t i = threadIdx.x % 32; i < blockDim.x / 32 * cluster_; i += 32) {
-      merged = Merged(merged, states[i], scale);
+    for (uint32_t i = threadIdx.x % 32; i < count; i += 32) {
+      merged.max = fmaxf(merged.max, states[i].max);
     }
-    return LanesMerged(merged, scale);
+    merged.max = LanesMax(merged.max);
+    for (uint32_t i = threadIdx.x % 32; i < count; i += 32) {
+      merged.sum += states[i].sum * Decay(states[i].max, merged.max, scale);
+    }
+    merged.sum = LanesSum(merged.sum);
+    return merged;
   }
 
  private:

@@ -15,8 +15,6 @@ namespace {
 constexpr int64_t kStateBytes = 8;
 // Thread blocks of kMaxRowThreads that fill a GPU of today.
 constexpr int64_t kFullGrid = 264;
-// With fewer there are no next rows to fetch for most thread blocks.
-constexpr int64_t kStreamGrid = 2 * 132;
 
 bool IsVector(const void* pointer, int64_t bytes_between_rows) {
   return reinterpret_cast<uintptr_t>(pointer) % 16 == 0 && bytes_between_rows % 16 == 0;
@@ -54,15 +52,11 @@ absl::Status EnqueueLong(StreamRef stream, const RowsLaunch& rows, Workspace wor
   const SoftmaxRowsArgs& args = rows.args;
   const int64_t held = HeldElements(args.in, rows.vectors);
   // A question to the driver, asked only where the answer counts.
-  const bool clusters_help = args.cols > kMaxRowThreads * held / 2 || args.rows * 2 <= kFullGrid;
+  const bool clusters_help = args.cols > kMaxRowThreads * held || args.rows * 2 <= kFullGrid;
   const bool clusters_run = clusters_help && RowClustersRun();
   const uint32_t cluster = ClusterFor(args, held, clusters_run);
   if (cluster > 0) {
     const uint32_t threads = ThreadsFor(args, held, cluster);
-    if (clusters_run && rows.vectors && threads > kMaxRowThreads / 2 &&
-        args.rows * cluster >= kStreamGrid) {
-      return CudaStatus(LaunchRowsStream(stream.get(), rows, cluster), "softmax of many rows");
-    }
     return CudaStatus(LaunchRowsBlock(stream.get(), rows, threads, cluster), "softmax of rows");
   }
   if (workspace.bytes < SoftmaxRowsWorkspaceBytes(args.rows, args.cols, args.in) ||

@@ -38,35 +38,38 @@ struct RowsParams {
 class RowEnd {
  public:
   __device__ RowEnd(const RowsParams& params, const SoftmaxState& state)
-      : params_(&params), anchor_(Anchor(state.max)), log_sum_(logf(state.sum)) {
-    lse_ = (fmaf(state.max, params.scale, log_sum_)) * params.lse_factor;
-    factor_ = 1.0f / state.sum;
-    if (state.max == INFINITY) factor_ = log_sum_ = NAN;
-    if (state.sum == 0) {  // nothing but -inf
-      factor_ = params.masked_is_zero ? 0.0f : NAN;
-      if (params.masked_is_zero) log_sum_ = 0;
+      : params_(&params), state_(state), anchor_(Anchor(state.max)) {
+    // Of a +inf nothing is left but NaN; of nothing but -inf what the caller wants.
+    const bool is_masked = state.sum == 0;
+    const bool is_zero = is_masked && params.masked_is_zero;
+    if (params.log) {
+      last_ = is_zero ? 0.0f : logf(state.sum);
+    } else {
+      last_ = is_masked ? 0.0f : 1.0f / state.sum;
     }
+    if (state.max == INFINITY || (is_masked && !is_zero)) last_ = NAN;
   }
 
-  __device__ float lse() const { return lse_; }
+  __device__ float lse() const {
+    return fmaf(state_.max, params_->scale, logf(state_.sum)) * params_->lse_factor;
+  }
 
   template <int kCount>
   __device__ void Apply(float (&v)[kCount]) const {
     if (params_->log) {
 #pragma unroll
-      for (int i = 0; i < kCount; ++i) v[i] = fmaf(v[i] - anchor_, params_->scale, -log_sum_);
+      for (int i = 0; i < kCount; ++i) v[i] = fmaf(v[i] - anchor_, params_->scale, -last_);
     } else {
 #pragma unroll
-      for (int i = 0; i < kCount; ++i) v[i] = Exp2((v[i] - anchor_) * params_->exp2_scale) * factor_;
+      for (int i = 0; i < kCount; ++i) v[i] = Exp2((v[i] - anchor_) * params_->exp2_scale) * last_;
     }
   }
 
  private:
   const RowsParams* params_;
+  SoftmaxState state_;
   float anchor_;
-  float log_sum_;
-  float lse_;
-  float factor_;
+  float last_;  // the logarithm of the sum, or its reciprocal
 };
 
 // The Raws of a row that one thread block of a cluster has.
@@ -95,15 +98,6 @@ class HeldPart {
     for (int j = 0; j < kHeld; ++j) {
       const uint32_t i = j * step_ + offset_;
       raws_[j] = any && i < end_ ? in.Load(row, begin + i) : In::Empty();
-    }
-  }
-  // From shared memory, where the block's share lies.
-  __device__ void LoadShared(const char* landed) {
-    const auto* const raws = reinterpret_cast<const typename In::Raw*>(landed);
-#pragma unroll
-    for (int j = 0; j < kHeld; ++j) {
-      const uint32_t i = j * step_ + offset_;
-      raws_[j] = i < end_ ? raws[i] : In::Empty();
     }
   }
   __device__ float Max() const { return In::Max(raws_); }

@@ -230,7 +230,7 @@ cudaError_t LaunchDenominator(cudaStream_t stream, const DenominatorArgs& args,
 cudaError_t LaunchDenominatorNaive(cudaStream_t stream, const DenominatorArgs& args) {
   const Result result = {args.given_max, args.max, args.sum};
   const auto* const x = static_cast<const char*>(args.x);
-  const int64_t blocks = (args.n + kScanThreads - 1) / kScanThreads;
+  const int64_t blocks = args.n == 0 ? 1 : (args.n + kScanThreads - 1) / kScanThreads;
   const int64_t most = args.max_blocks > 0 ? args.max_blocks : int64_t{1} << 20;
   const dim3 grid(static_cast<uint32_t>(blocks < most ? blocks : most));
   cudaError_t error = LaunchKernel(NaiveStart, dim3(1), 1, stream, result);

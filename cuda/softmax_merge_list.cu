@@ -16,10 +16,11 @@
 namespace kvpage {
 namespace {
 
-constexpr uint32_t kWarps = 4;
-constexpr uint32_t kThreads = 32 * kWarps;
 constexpr uint32_t kSums = 4;
-constexpr uint32_t kGroup = 4;  // states; a warp has one or two on their way
+constexpr uint32_t kGroup = 4;  // states of a warp on their way at a time
+// Eight warps of neighbouring rows read 4 KB of a state together: with less the memory is slower.
+template <uint32_t kWarpsPerRow>
+constexpr uint32_t kThreads = 32 * (kWarpsPerRow == 1 ? 8 : kWarpsPerRow);
 constexpr int64_t kChunk = RegisterCache<float, WarpGroup>::kEntries;
 
 struct ListParams {
@@ -64,8 +65,15 @@ class RowStates {
   // So few that a warp adds them alone and every lane reads all log-sum-exps by itself.
   __device__ bool IsFew() const { return count_ <= kFew; }
 
-  // Called while nothing is known of the weights yet.
-  __device__ void LoadFirst(const In& in, uint32_t raw, bool any) { Load(in, 0, raw, any, raws_); }
+  // The states that this warp adds next; the first while nothing is known of the weights yet.
+  __device__ void LoadGroup(const In& in, int64_t at, uint32_t raw, bool any) {
+    const uint32_t step = IsFew() ? 1 : kWarpsPerRow;
+#pragma unroll
+    for (uint32_t j = 0; j < kGroup; ++j) {
+      const int64_t state = at + j * step + first_;
+      if (any && state < count_) raws_[j] = in.Load(o_ + state * o_bytes_, raw);
+    }
+  }
 
   __device__ void AddFew(float (&v)[In::kWidth]) {
     float weights[kFew];
@@ -110,7 +118,7 @@ class RowStates {
     any_nan_ = warp_.Any(any_nan);
   }
 
-  // Adds the states to `sums`, each by its weight. The next are always on their way.
+  // Adds the states to `sums`, each by its weight; the first group has been loaded.
   __device__ void Add(const In& in, uint32_t raw, bool any, float (&sums)[kMySums][In::kWidth]) {
     float weight_sum = 0;
     for (int64_t chunk = 0; chunk < count_; chunk += kChunk) {
@@ -120,14 +128,13 @@ class RowStates {
         return weight;
       });
 #pragma unroll 1
-      for (uint32_t at = 0; at < kChunk; at += 2 * kGroup * kWarpsPerRow) {
+      for (uint32_t at = 0; at < kChunk; at += kGroup * kWarpsPerRow) {
         if (chunk + at >= count_) break;
-        const uint32_t half = kGroup * kWarpsPerRow;
-        typename In::Raw next[kGroup];
-        Load(in, chunk + at + half, raw, any, next);
-        AddGroup(at, raws_, sums);
-        Load(in, chunk + at + 2 * half, raw, any, raws_);
-        AddGroup(at + half, next, sums);
+#pragma unroll
+        for (uint32_t j = 0; j < kGroup; ++j) {  // past the last state weights are 0
+          AddOne(weights_.Get(at + j * kWarpsPerRow + first_), raws_[j], sums[j % kMySums]);
+        }
+        LoadGroup(in, chunk + at + kGroup * kWarpsPerRow, raw, any);
       }
     }
     sum_ = LanesSum(weight_sum);
@@ -146,32 +153,13 @@ class RowStates {
 
   __device__ float Lse(int64_t i) const { return units_.Read(lse_[i * lse_step_]); }
 
-  // This warp's next states from state `at`.
-  __device__ void Load(const In& in, int64_t at, uint32_t raw, bool any,
-                       typename In::Raw (&raws)[kGroup]) const {
-    const uint32_t step = IsFew() ? 1 : kWarpsPerRow;
-#pragma unroll
-    for (uint32_t j = 0; j < kGroup; ++j) {
-      const int64_t state = at + j * step + first_;
-      if (any && state < count_) raws[j] = in.Load(o_ + state * o_bytes_, raw);
-    }
-  }
-
-  // The same of those that have been loaded; past the last state weights are 0.
-  __device__ void AddGroup(uint32_t at, const typename In::Raw (&raws)[kGroup],
-                           float (&sums)[kMySums][In::kWidth]) const {
-#pragma unroll
-    for (uint32_t j = 0; j < kGroup; ++j) {
-      AddOne(weights_.Get(at + j * kWarpsPerRow + first_), raws[j], sums[j % kMySums]);
-    }
-  }
-
   // A state of weight 0 is skipped, never multiplied.
   __device__ static void AddOne(float weight, const typename In::Raw& raw, float (&sum)[In::kWidth]) {
+    if (weight == 0) return;
     float v[In::kWidth];
     In::Unpack(raw, v);
 #pragma unroll
-    for (int e = 0; e < In::kWidth; ++e) sum[e] = fmaf(weight, weight == 0 ? 0.0f : v[e], sum[e]);
+    for (int e = 0; e < In::kWidth; ++e) sum[e] = fmaf(weight, v[e], sum[e]);
   }
 
   const MergeUnits& units_;
@@ -203,7 +191,7 @@ __device__ void AddUp(float (&sums)[kSums][kWidth]) {
 }
 
 template <class In, class Out, uint32_t kWarpsPerRow>
-__global__ void __launch_bounds__(kThreads, 6)
+__global__ void __launch_bounds__(kThreads<kWarpsPerRow>, kWarpsPerRow == 1 ? 3 : 6)
     MergeLists(const __grid_constant__ ListParams params, In in, Out out) {
   __shared__ float shared[kWarpsPerRow == 1 ? 1 : kSums][In::kWidth][32];
   const MergeStatesArgs& args = params.merge.args;
@@ -212,7 +200,7 @@ __global__ void __launch_bounds__(kThreads, 6)
   const uint32_t lane = warp.rank();
   const uint32_t warp_of_block = threadIdx.x / 32;
   const uint32_t warp_of_row = kWarpsPerRow == 1 ? 0 : warp_of_block;
-  constexpr int64_t kRowsPerBlock = kWarps / kWarpsPerRow;
+  constexpr int64_t kRowsPerBlock = kThreads<kWarpsPerRow> / 32 / kWarpsPerRow;
   const int64_t rows = params.tokens() * args.heads;
   const int64_t first = blockIdx.x * kRowsPerBlock + (kWarpsPerRow == 1 ? warp_of_block : 0);
   for (int64_t row = first; row < rows; row += gridDim.x * kRowsPerBlock) {
@@ -226,7 +214,7 @@ __global__ void __launch_bounds__(kThreads, 6)
       const uint32_t raw = turn + lane;
       const bool any = raw < params.raws;
       float v[In::kWidth] = {};
-      states.LoadFirst(in, raw, any);
+      states.LoadGroup(in, 0, raw, any);
       if (states.IsFew()) {
         states.AddFew(v);
       } else {
@@ -268,13 +256,17 @@ struct Launcher {
   cudaError_t operator()(In in, Out out) const {
     const MergeStatesArgs& args = merge.args;
     const ListParams params = {merge, static_cast<uint32_t>(args.dim) / In::kWidth};
-    const int64_t rows_per_block = shape == MergeListShape::kBlock ? 1 : kWarps;
-    const int64_t blocks = (args.tokens * args.heads + rows_per_block - 1) / rows_per_block;
-    const int64_t most = int64_t{1} << 30;
-    const dim3 grid(static_cast<uint32_t>(blocks < most ? blocks : most));
-    const auto kernel = shape == MergeListShape::kBlock ? MergeLists<In, Out, kWarps>
-                                                        : MergeLists<In, Out, 1>;
-    return LaunchKernel(kernel, grid, kThreads, stream, params, in, out);
+    const int64_t rows = args.tokens * args.heads;
+    const auto launch = [&](auto kernel, int64_t rows_per_block, uint32_t threads) {
+      const int64_t blocks = (rows + rows_per_block - 1) / rows_per_block;
+      const int64_t most = int64_t{1} << 30;
+      const dim3 grid(static_cast<uint32_t>(blocks < most ? blocks : most));
+      return LaunchKernel(kernel, grid, threads, stream, params, in, out);
+    };
+    if (shape == MergeListShape::kWarp) {
+      return launch(MergeLists<In, Out, 1>, kThreads<1> / 32, kThreads<1>);
+    }
+    return launch(MergeLists<In, Out, kSums>, 1, kThreads<kSums>);
   }
 };
 

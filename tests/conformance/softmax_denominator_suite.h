@@ -143,7 +143,9 @@ TYPED_TEST_P(SoftmaxDenominator, EverySizeAndAlignment) {
           if (method == DenominatorMethod::kAtomicPerElement && n > 70000) continue;
           const MaxAndSum got = this->Run(dtype, x, {method, false, 0, shift, 0});
           EXPECT_EQ(got.max, want.max) << n;
-          EXPECT_TRUE(IsNear(got.sum, want.sum, 4e-6 * (1 + std::log2(n))))
+          // One running sum of floats loses more than a tree does.
+          const bool tree = method != DenominatorMethod::kAtomicPerElement;
+          EXPECT_TRUE(IsNear(got.sum, want.sum, tree ? 2e-6 : 1e-3))
               << n << ": " << got.sum << " for " << want.sum;
         }
       }

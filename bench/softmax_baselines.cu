@@ -43,7 +43,7 @@ struct TermOf {
 void FillLogits(char* x, Dtype dtype, int64_t n, cudaStream_t stream) {
   if (dtype == Dtype::kF32) {
     denominator::FillInput<<<kFixedGrid, kThreads, 0, stream>>>(reinterpret_cast<float*>(x),
-                                                                 static_cast<uint64_t>(n));
+                                                                static_cast<uint64_t>(n));
   } else {
     FillSmall<<<kFixedGrid, kThreads, 0, stream>>>(reinterpret_cast<uint8_t*>(x), n, dtype);
   }
@@ -51,14 +51,14 @@ void FillLogits(char* x, Dtype dtype, int64_t n, cudaStream_t stream) {
 
 void ReadOnly(const char* x, int64_t bytes, cudaStream_t stream) {
   const auto* const floats = reinterpret_cast<const float*>(x);
-  denominator::ReadPass<<<kFixedGrid, kThreads, 0, stream>>>(floats, static_cast<uint64_t>(bytes / 4),
-                                                              const_cast<float*>(floats));
+  denominator::ReadPass<<<kFixedGrid, kThreads, 0, stream>>>(
+      floats, static_cast<uint64_t>(bytes / 4), const_cast<float*>(floats));
 }
 
 void DenominatorByBlocks(const float* x, float max, int64_t n, float* sum, cudaStream_t stream) {
   CheckCuda(cudaMemsetAsync(sum, 0, sizeof(float), stream));
-  denominator::DenominatorBlock<<<static_cast<uint32_t>(n / kThreads), kThreads, 0, stream>>>(x, max,
-                                                                                              sum);
+  denominator::DenominatorBlock<<<static_cast<uint32_t>(n / kThreads), kThreads, 0, stream>>>(
+      x, max, sum);
 }
 
 void CubDenominator(const float* x, float max, int64_t n, float* sum, cudaStream_t stream) {

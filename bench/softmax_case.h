@@ -3,8 +3,8 @@
 // bench/softmax_case.h
 //
 // What the softmax benchmarks share: one set of large arrays, the kernels beside which they are
-// measured, and two times of each call: alone with other data in the L2, and as a node of a graph of
-// its like, where the launch is hidden and the L2 is as the node before left it.
+// measured, and two times of each call: alone with other data in the L2, and as a node of a graph
+// of its like, where the launch is hidden and the L2 is as the node before left it.
 
 #ifndef KVPAGE_BENCH_SOFTMAX_CASE_H_
 #define KVPAGE_BENCH_SOFTMAX_CASE_H_
@@ -52,10 +52,13 @@ class SoftmaxArrays {
     CheckCuda(cudaStreamSynchronize(stream_.get()));
   }
   // By reading: dirty lines would be written back while the next kernel runs.
-  void CoolDown() const { ReadOnly(cold_.get(), static_cast<int64_t>(cold_.size()), stream_.get()); }
+  void CoolDown() const {
+    ReadOnly(cold_.get(), static_cast<int64_t>(cold_.size()), stream_.get());
+  }
 
  private:
-  SoftmaxArrays() : x_(kBytes), y_(kBytes), floats_(1 << 26), workspace_(1 << 22), cold_(120 << 20) {}
+  SoftmaxArrays()
+      : x_(kBytes), y_(kBytes), floats_(1 << 26), workspace_(1 << 22), cold_(120 << 20) {}
 
   DeviceArray<char> x_;
   DeviceArray<char> y_;
@@ -88,8 +91,8 @@ inline double NodeSeconds(const Enqueue& enqueue) {
   return MedianOf(1, 5, [&] { return graph.Replay(); }) / kNodes;
 }
 
-// Runs the benchmark: its time, its bytes in that time, and what part of a baseline's time it takes.
-// The baseline is measured once for each key.
+// Runs the benchmark: its time, its bytes in that time, and what part of a baseline's time it
+// takes. The baseline is measured once for each key.
 inline void RunSoftmaxCase(benchmark::State& state, const Enqueue& enqueue, double bytes,
                            const char* of_baseline, const std::string& key,
                            const Enqueue& baseline) {

@@ -12,7 +12,15 @@
 namespace kvpage::bench {
 namespace {
 
-enum class Way { kAtomicPerElement, kWarpShuffle, kFixedOrder, kTextbookBlocks, kCub, kReadOnly, kCopy };
+enum class Way {
+  kAtomicPerElement,
+  kWarpShuffle,
+  kFixedOrder,
+  kTextbookBlocks,
+  kCub,
+  kReadOnly,
+  kCopy
+};
 
 // Of f32 and bf16, by all CPU threads.
 double Reference(Dtype dtype, int64_t n, double max) {
@@ -33,7 +41,8 @@ double Reference(Dtype dtype, int64_t n, double max) {
   for (int64_t w = 0; w < workers; ++w) {
     threads.emplace_back([&, w] {
       double sum = 0;
-      for (int64_t i = n * w / workers; i < n * (w + 1) / workers; ++i) sum += std::exp(value(i) - max);
+      for (int64_t i = n * w / workers; i < n * (w + 1) / workers; ++i)
+        sum += std::exp(value(i) - max);
       parts[w] = sum;
     });
   }
@@ -68,8 +77,12 @@ void BM_SoftmaxDenominator(benchmark::State& state) {
     } else {
       constexpr auto kMethod = static_cast<DenominatorMethod>(kWay);
       Check(Denominator(StreamRef(stream),
-                        {.x = arrays.x(), .dtype = dtype, .n = n,
-                         .given_max = given ? given_max : nullptr, .max = result, .sum = result + 1,
+                        {.x = arrays.x(),
+                         .dtype = dtype,
+                         .n = n,
+                         .given_max = given ? given_max : nullptr,
+                         .max = result,
+                         .sum = result + 1,
                          .method = kMethod},
                         arrays.workspace()));
     }

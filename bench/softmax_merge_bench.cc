@@ -36,7 +36,8 @@ double MeanError(Dtype dtype, int64_t states, int64_t stride) {
   double worst = 0;
   for (int64_t e = 0; e < kDim; e += 17) {
     double mean = 0;
-    for (int64_t s = 0; s < states; ++s) mean += read(arrays.x() + (s * stride + e) * size) / states;
+    for (int64_t s = 0; s < states; ++s)
+      mean += read(arrays.x() + (s * stride + e) * size) / states;
     worst = std::max(worst, std::abs(read(arrays.y() + e * size) - mean) / 8);
   }
   return worst;
@@ -55,11 +56,19 @@ void BM_SoftmaxMergePair(benchmark::State& state) {
   const ConstStates a = {arrays.x(), lse, {}};
   const States merged =
       in_place ? States{arrays.x(), lse, {}} : States{arrays.y(), lse + 2 * rows, {}};
-  RunMerge(state, [&](cudaStream_t stream) {
-    Check(MergePair(StreamRef(stream), {.a = a, .b = {arrays.x() + bytes, lse + rows, {}},
-                                        .merged = merged, .in = dtype, .out = dtype,
-                                        .tokens = tokens, .heads = kHeads, .dim = kDim}));
-  }, 3 * bytes + 12 * rows);
+  RunMerge(
+      state,
+      [&](cudaStream_t stream) {
+        Check(MergePair(StreamRef(stream), {.a = a,
+                                            .b = {arrays.x() + bytes, lse + rows, {}},
+                                            .merged = merged,
+                                            .in = dtype,
+                                            .out = dtype,
+                                            .tokens = tokens,
+                                            .heads = kHeads,
+                                            .dim = kDim}));
+      },
+      3 * bytes + 12 * rows);
   if (!in_place) state.counters["error"] = MeanError(dtype, 2, rows * kDim);
 }
 
@@ -78,20 +87,34 @@ void BM_SoftmaxMergeStates(benchmark::State& state) {
   for (int64_t t = 0; t <= tokens; ++t) indptr[t] = static_cast<int32_t>(t * k);
   auto* const pointers = reinterpret_cast<int32_t*>(arrays.floats() + 4096);
   CheckCuda(cudaMemcpy(pointers, indptr.data(), indptr.size() * 4, cudaMemcpyHostToDevice));
-  RunMerge(state, [&](cudaStream_t stream) {
-    if (csr) {
-      Check(MergeStates(StreamRef(stream),
-                        MergeStatesCsrArgs<int32_t>{
-                            .o = arrays.x(), .lse = lse, .indptr = pointers, .merged_o = arrays.y(),
-                            .merged_lse = merged_lse, .in = dtype, .out = dtype,
-                            .max_tokens = tokens, .heads = kHeads, .dim = kDim}));
-    } else {
-      Check(MergeStates(StreamRef(stream),
-                        MergeStatesArgs{.o = arrays.x(), .lse = lse, .k = k, .merged_o = arrays.y(),
-                                        .merged_lse = merged_lse, .in = dtype, .out = dtype,
-                                        .tokens = tokens, .heads = kHeads, .dim = kDim}));
-    }
-  }, (rows * kDim * BytesOf(dtype) + 4 * rows) * (k + 1));
+  RunMerge(
+      state,
+      [&](cudaStream_t stream) {
+        if (csr) {
+          Check(MergeStates(StreamRef(stream), MergeStatesCsrArgs<int32_t>{.o = arrays.x(),
+                                                                           .lse = lse,
+                                                                           .indptr = pointers,
+                                                                           .merged_o = arrays.y(),
+                                                                           .merged_lse = merged_lse,
+                                                                           .in = dtype,
+                                                                           .out = dtype,
+                                                                           .max_tokens = tokens,
+                                                                           .heads = kHeads,
+                                                                           .dim = kDim}));
+        } else {
+          Check(MergeStates(StreamRef(stream), MergeStatesArgs{.o = arrays.x(),
+                                                               .lse = lse,
+                                                               .k = k,
+                                                               .merged_o = arrays.y(),
+                                                               .merged_lse = merged_lse,
+                                                               .in = dtype,
+                                                               .out = dtype,
+                                                               .tokens = tokens,
+                                                               .heads = kHeads,
+                                                               .dim = kDim}));
+        }
+      },
+      (rows * kDim * BytesOf(dtype) + 4 * rows) * (k + 1));
   state.counters["error"] = MeanError(dtype, k, kHeads * kDim);
 }
 

@@ -51,8 +51,8 @@ void BM_SoftmaxRows(benchmark::State& state) {
   };
   const auto enqueue = [&](cudaStream_t stream) {
     const StreamRef ref(stream);
-    const SoftmaxRowsArgs args = {.x = arrays.x(), .in = dtype, .y = arrays.y(), .out = dtype,
-                                  .rows = rows, .cols = cols};
+    const SoftmaxRowsArgs args = {
+        .x = arrays.x(), .in = dtype, .y = arrays.y(), .out = dtype, .rows = rows, .cols = cols};
     if constexpr (kOperation == Operation::kCopy) {
       copy(stream);
     } else if constexpr (kOperation == Operation::kSoftmax) {
@@ -60,28 +60,41 @@ void BM_SoftmaxRows(benchmark::State& state) {
     } else if constexpr (kOperation == Operation::kLogSoftmax) {
       Check(LogSoftmaxRows(ref, args, arrays.workspace()));
     } else {
-      Check(LogSumExpRows(ref, {.x = arrays.x(), .in = dtype, .lse = arrays.floats() + 1024,
-                                .rows = rows, .cols = cols},
-                          arrays.workspace()));
+      Check(LogSumExpRows(
+          ref,
+          {.x = arrays.x(), .in = dtype, .lse = arrays.floats() + 1024, .rows = rows, .cols = cols},
+          arrays.workspace()));
     }
   };
   if constexpr (kOperation == Operation::kLogSumExp) {
-    RunSoftmaxCase(state, enqueue, static_cast<double>(bytes), "of_read_only", std::to_string(bytes),
+    RunSoftmaxCase(state, enqueue, static_cast<double>(bytes), "of_read_only",
+                   std::to_string(bytes),
                    [&](cudaStream_t stream) { ReadOnly(arrays.x(), bytes, stream); });
   } else {
-    RunSoftmaxCase(state, enqueue, 2.0 * static_cast<double>(bytes), "of_copy", std::to_string(bytes),
-                   copy);
+    RunSoftmaxCase(state, enqueue, 2.0 * static_cast<double>(bytes), "of_copy",
+                   std::to_string(bytes), copy);
   }
-  if (kOperation == Operation::kSoftmax) state.counters["relative_error"] = RowError(dtype, rows, cols);
+  if (kOperation == Operation::kSoftmax)
+    state.counters["relative_error"] = RowError(dtype, rows, cols);
 }
 
 void Shapes(benchmark::internal::Benchmark* bench) {
   bench->ArgNames({"dtype", "rows", "cols"})->UseManualTime()->Iterations(15);
   for (const int64_t dtype : {kF32, kBf16}) {
-    for (const auto& [rows, cols] : {std::pair<int, int>{1 << 20, 7}, {1 << 20, 32}, {65536, 128},
-                                     {65536, 1024}, {16384, 8192}, {4096, 32768}, {2048, 65536},
-                                     {1024, 131072}, {512, 262144}, {128, 128256}, {16, 1 << 20},
-                                     {1, 128256}, {1, 1 << 20}, {1, 1 << 24}}) {
+    for (const auto& [rows, cols] : {std::pair<int, int>{1 << 20, 7},
+                                     {1 << 20, 32},
+                                     {65536, 128},
+                                     {65536, 1024},
+                                     {16384, 8192},
+                                     {4096, 32768},
+                                     {2048, 65536},
+                                     {1024, 131072},
+                                     {512, 262144},
+                                     {128, 128256},
+                                     {16, 1 << 20},
+                                     {1, 128256},
+                                     {1, 1 << 20},
+                                     {1, 1 << 24}}) {
       bench->Args({dtype, rows, cols});
     }
   }

@@ -62,9 +62,9 @@ absl::Status Denominator(StreamRef stream, const DenominatorArgs& given, Workspa
   if (workspace.memory == nullptr || workspace.bytes < sizeof(DenominatorWorkspace)) {
     return absl::InvalidArgumentError("kvpage: softmax: the workspace is too small");
   }
-  return CudaStatus(LaunchDenominator(stream.get(), args,
-                                      static_cast<DenominatorWorkspace*>(workspace.memory)),
-                    "denominator");
+  return CudaStatus(
+      LaunchDenominator(stream.get(), args, static_cast<DenominatorWorkspace*>(workspace.memory)),
+      "denominator");
 }
 
 absl::Status MergePair(StreamRef stream, const MergePairArgs& given) {

@@ -132,8 +132,8 @@ __global__ void __launch_bounds__(kScanThreads, 8)
     if (result.given_max != nullptr) {
       atomicAdd(&workspace->sum, mine.sum);
     } else {
-      auto* const pair = reinterpret_cast<unsigned long long*>(
-          &workspace->pairs[blockIdx.x % kDenominatorPairs]);
+      auto* const pair =
+          reinterpret_cast<unsigned long long*>(&workspace->pairs[blockIdx.x % kDenominatorPairs]);
       unsigned long long seen = 0;
       unsigned long long expected;
       SoftmaxState sum = mine;
@@ -198,7 +198,8 @@ cudaError_t Launch(cudaStream_t stream, const DenominatorArgs& args,
   v.raws = (v.n - v.head) / VectorIn<E>::kWidth;
   const int64_t tiles = (v.raws + kTileRaws<VectorIn<E>> - 1) / kTileRaws<VectorIn<E>>;
   const uint32_t parts =
-      tiles < 1 ? 1 : (tiles < kDenominatorParts ? static_cast<uint32_t>(tiles) : kDenominatorParts);
+      tiles < 1 ? 1
+                : (tiles < kDenominatorParts ? static_cast<uint32_t>(tiles) : kDenominatorParts);
   const uint32_t most = args.max_blocks > 0 ? static_cast<uint32_t>(args.max_blocks) : parts;
   const dim3 grid(parts < most ? parts : most);
   const Result result = {args.given_max, args.max, args.sum};
@@ -235,7 +236,8 @@ cudaError_t LaunchDenominatorNaive(cudaStream_t stream, const DenominatorArgs& a
   const dim3 grid(static_cast<uint32_t>(blocks < most ? blocks : most));
   cudaError_t error = LaunchKernel(NaiveStart, dim3(1), 1, stream, result);
   if (error == cudaSuccess && args.given_max == nullptr) {
-    error = LaunchKernel(NaivePass<false>, grid, kScanThreads, stream, x, args.dtype, args.n, result);
+    error =
+        LaunchKernel(NaivePass<false>, grid, kScanThreads, stream, x, args.dtype, args.n, result);
   }
   if (error != cudaSuccess) return error;
   return LaunchKernel(NaivePass<true>, grid, kScanThreads, stream, x, args.dtype, args.n, result);

@@ -31,7 +31,8 @@ class MergeUnits {
   __device__ float Read(float lse) const {
     return plus_inf_is_empty_ && lse == INFINITY ? -INFINITY : lse;
   }
-  // 1 for the largest, exactly; 0 for an empty state; NaN for NaN, and for the largest if it is +inf.
+  // 1 for the largest, exactly; 0 for an empty state; NaN for NaN, and for the largest if it is
+  // +inf.
   __device__ float Weight(float lse, float max) const {
     if (lse == -INFINITY) return 0;
     return Exp2((lse - max) * exp2_scale_);

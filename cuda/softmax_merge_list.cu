@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The merge of any number of attention states for each token. A row, which is a token and a head, is
-// of one warp, or of the four warps of a thread block. Lane i takes the log-sum-exp of state i of
-// 32, so that the weights lie in a register cache.
+// The merge of any number of attention states for each token. A row, which is a token and a head,
+// is of one warp, or of the four warps of a thread block. Lane i takes the log-sum-exp of state i
+// of 32, so that the weights lie in a register cache.
 //
-// State s is added to sum s mod 4, and the four sums are added at the end: by one warp as by four in
-// the same order, so the bits of a row depend on its states alone, not on the batch around it.
+// State s is added to sum s mod 4, and the four sums are added at the end: by one warp as by four
+// in the same order, so the bits of a row depend on its states alone, not on the batch around it.
 
 #include "cuda/launch_kernel.cuh"
 #include "cuda/softmax_launch.h"
@@ -154,7 +154,8 @@ class RowStates {
   __device__ float Lse(int64_t i) const { return units_.Read(lse_[i * lse_step_]); }
 
   // A state of weight 0 is skipped, never multiplied.
-  __device__ static void AddOne(float weight, const typename In::Raw& raw, float (&sum)[In::kWidth]) {
+  __device__ static void AddOne(float weight, const typename In::Raw& raw,
+                                float (&sum)[In::kWidth]) {
     if (weight == 0) return;
     float v[In::kWidth];
     In::Unpack(raw, v);

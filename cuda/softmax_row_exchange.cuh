@@ -3,8 +3,8 @@
 // cuda/softmax_row_exchange.cuh
 //
 // How the warps that keep one row exchange their states: all threads of a thread block, or of a
-// cluster of them. Every warp stores its state in the shared memory of each block; one barrier; then
-// every warp merges them all by itself, in the same order.
+// cluster of them. Every warp stores its state in the shared memory of each block; one barrier;
+// then every warp merges them all by itself, in the same order.
 
 #ifndef KVPAGE_CUDA_SOFTMAX_ROW_EXCHANGE_CUH_
 #define KVPAGE_CUDA_SOFTMAX_ROW_EXCHANGE_CUH_
@@ -56,8 +56,8 @@ class RowExchange {
   __device__ void Await() const {
     if (cluster_ > 1) ClusterWait();
   }
-  // The state of the whole row, in every thread. The maximum first: every warp does this for itself,
-  // and one exponential for each state is all that it can afford.
+  // The state of the whole row, in every thread. The maximum first: every warp does this for
+  // itself, and one exponential for each state is all that it can afford.
   __device__ SoftmaxState Merge(float scale) {
     const SoftmaxState* const states = scratch_.states[turn_];
     const uint32_t count = blockDim.x / 32 * cluster_;
@@ -80,15 +80,6 @@ class RowExchange {
   bool started_;
   uint32_t turn_ = 0;
 };
-
-// What the threads of a warp hold of a row, merged.
-template <class Part>
-__device__ SoftmaxState WarpState(const Part& part, float scale) {
-  SoftmaxState state;
-  state.max = LanesMax(part.Max());
-  state.sum = LanesSum(part.Sum(Anchor(state.max), scale));
-  return state;
-}
 
 }  // namespace kvpage
 

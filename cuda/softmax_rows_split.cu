@@ -137,7 +137,8 @@ struct Launcher {
 
 RowSlices SlicesOf(int64_t rows, int64_t cols, Dtype in, bool vectors) {
   constexpr int64_t kBytesAtOnce = 16 << 20;
-  const int64_t tile = vectors ? kTileRaws<VectorIn<F32>> * 16 / BytesOf(in) : kTileRaws<ScalarIn<F32>>;
+  const int64_t tile =
+      vectors ? kTileRaws<VectorIn<F32>> * 16 / BytesOf(in) : kTileRaws<ScalarIn<F32>>;
   const int64_t tiles = (cols + tile - 1) / tile;
   RowSlices slices;
   slices.slices = tiles < kMaxRowSlices ? tiles : kMaxRowSlices;

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Softmax of rows of a few elements that fill no vectors: a thread for each row. A thread block reads
-// its rows together, so that neighbouring threads read neighbouring elements, and each thread takes
-// its own from shared memory. There the rows lie an odd number of words apart, in different banks.
+// Softmax of rows of a few elements that fill no vectors: a thread for each row. A thread block
+// reads its rows together, so that neighbouring threads read neighbouring elements, and each thread
+// takes its own from shared memory. There the rows lie an odd number of words apart, in different
+// banks.
 
 #include "cuda/launch_kernel.cuh"
 #include "cuda/softmax_rows.cuh"
@@ -19,7 +20,8 @@ __global__ void __launch_bounds__(kThreads)
   const uint32_t cols = static_cast<uint32_t>(params.cols);
   const uint32_t pitch = cols | 1;
   // Element number i of the tile is in row i / cols: a product with the upper half of 2^32 / cols,
-  // exact for so few. Where nothing lies between rows and their number is odd, it need not be known.
+  // exact for so few. Where nothing lies between rows and their number is odd, it need not be
+  // known.
   const uint32_t inverse = cols > 1 ? 0xffffffffu / cols + 1 : 0;
   const auto row_of = [&](uint32_t i) { return cols > 1 ? __umulhi(i, inverse) : i; };
   const int64_t x_gap = params.x_bytes - cols * int64_t{4 / E::kPerWord};

@@ -46,7 +46,8 @@ double Decode(const Format& f, uint32_t bits) {
 uint16_t Encode(const Format& f, double value) {
   const uint32_t sign = std::signbit(value) ? 1u << (f.mantissa_bits + f.exponent_bits) : 0;
   const uint32_t infinity = f.exponent_mask() << f.mantissa_bits;
-  if (std::isnan(value)) return static_cast<uint16_t>(sign | infinity | 1u << (f.mantissa_bits - 1));
+  if (std::isnan(value))
+    return static_cast<uint16_t>(sign | infinity | 1u << (f.mantissa_bits - 1));
   const double magnitude = std::fabs(value);
   int exponent = 0;
   std::frexp(magnitude, &exponent);  // magnitude < 2^exponent
@@ -57,8 +58,8 @@ uint16_t Encode(const Format& f, double value) {
   if (magnitude >= std::ldexp(2, f.bias())) return static_cast<uint16_t>(sign | infinity);
   // In units of the last place, an integer; a carry goes into the exponent by itself.
   const double units = std::nearbyint(std::ldexp(magnitude, -last));
-  const uint32_t bits = static_cast<uint32_t>(units) +
-                        (static_cast<uint32_t>(last - least) << f.mantissa_bits);
+  const uint32_t bits =
+      static_cast<uint32_t>(units) + (static_cast<uint32_t>(last - least) << f.mantissa_bits);
   return static_cast<uint16_t>(sign | (bits > infinity ? infinity : bits));
 }
 

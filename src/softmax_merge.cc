@@ -49,7 +49,9 @@ class RowMerge {
   }
 
  private:
-  double Read(double lse) const { return plus_inf_is_empty_ && lse == kInfinity ? -kInfinity : lse; }
+  double Read(double lse) const {
+    return plus_inf_is_empty_ && lse == kInfinity ? -kInfinity : lse;
+  }
   double Weight(double lse) const {
     if (lse == -kInfinity) return 0;
     const double difference = lse - max_;  // NaN for the state of lse +inf, and so is its weight

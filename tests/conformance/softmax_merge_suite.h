@@ -59,20 +59,18 @@ class SoftmaxMerge : public testing::Test {
     Array mask(skip, 0);
     Array& o = in_place ? ao : mo;
     Array& l = in_place ? al : ml;
-    const absl::Status status =
-        Backend::Run(MergePairArgs{.a = {ao.get(), static_cast<float*>(al.get()), {}},
-                                   .b = {bo.get(), static_cast<float*>(bl.get()), {}},
-                                   .merged = {o.get(), static_cast<float*>(l.get()), {}},
-                                   .in = s.in,
-                                   .out = s.out,
-                                   .tokens = s.tokens,
-                                   .heads = s.heads,
-                                   .dim = s.dim,
-                                   .lse_base = s.lse_base,
-                                   .plus_inf_is_empty = s.plus_inf_is_empty,
-                                   .skip_tokens = skip.empty()
-                                                      ? nullptr
-                                                      : static_cast<uint8_t*>(mask.get())});
+    const absl::Status status = Backend::Run(
+        MergePairArgs{.a = {ao.get(), static_cast<float*>(al.get()), {}},
+                      .b = {bo.get(), static_cast<float*>(bl.get()), {}},
+                      .merged = {o.get(), static_cast<float*>(l.get()), {}},
+                      .in = s.in,
+                      .out = s.out,
+                      .tokens = s.tokens,
+                      .heads = s.heads,
+                      .dim = s.dim,
+                      .lse_base = s.lse_base,
+                      .plus_inf_is_empty = s.plus_inf_is_empty,
+                      .skip_tokens = skip.empty() ? nullptr : static_cast<uint8_t*>(mask.get())});
     EXPECT_TRUE(status.ok()) << status;
     return {Decode(s.out, o.Download()), Decode(Dtype::kF32, l.Download())};
   }
@@ -134,7 +132,8 @@ class SoftmaxMerge : public testing::Test {
     const double ulp = s.out == Dtype::kF32 ? 2e-6 : (s.out == Dtype::kF16 ? 9.8e-4 : 7.9e-3);
     for (int32_t h = 0; h < s.heads; ++h) {
       const auto lse = [&](int64_t i) {
-        return in.lse[(first + i) * s.heads + h] * (s.lse_base == LseBase::kTwo ? std::log(2.0) : 1);
+        return in.lse[(first + i) * s.heads + h] *
+               (s.lse_base == LseBase::kTwo ? std::log(2.0) : 1);
       };
       double sum = 0;
       for (int64_t i = 0; i < count; ++i) sum += std::exp(lse(i));
@@ -164,8 +163,9 @@ class SoftmaxMerge : public testing::Test {
     }
     for (const StateRows& got :
          {Pair(shape, first, second), Pair(shape, first, second, true), Pair(shape, second, first),
-          Dense(shape, 2, both), Csr<int32_t>(shape, {0, 2}, both), Csr<int64_t>(shape, {0, 2}, both),
-          Dense(shape, 40, many), Csr<int64_t>(shape, {0, 40}, many)}) {
+          Dense(shape, 2, both), Csr<int32_t>(shape, {0, 2}, both),
+          Csr<int64_t>(shape, {0, 2}, both), Dense(shape, 40, many),
+          Csr<int64_t>(shape, {0, 40}, many)}) {
       EXPECT_TRUE(IsNear(got.o[0], o, 1e-6)) << got.o[0] << " for " << o;
       EXPECT_TRUE(IsNear(got.lse[0], lse, 1e-7)) << got.lse[0] << " for " << lse;
     }
@@ -226,7 +226,8 @@ TYPED_TEST_P(SoftmaxMerge, PairsOfEveryShapeAndType) {
         for (int64_t t = 0; t < s.tokens; ++t) {
           StateRows both;
           for (const StateRows* r : {&a, &b}) {
-            both.o.insert(both.o.end(), r->o.begin() + t * 3 * dim, r->o.begin() + (t + 1) * 3 * dim);
+            both.o.insert(both.o.end(), r->o.begin() + t * 3 * dim,
+                          r->o.begin() + (t + 1) * 3 * dim);
             both.lse.insert(both.lse.end(), r->lse.begin() + t * 3, r->lse.begin() + (t + 1) * 3);
           }
           this->ExpectMerged(s, both, 0, 2, got, t);
@@ -299,7 +300,11 @@ TYPED_TEST_P(SoftmaxMerge, ListsOfEveryLengthShapeAndType) {
     for (const int32_t dim : {1, 63, 64, 128, 256}) {
       const Dtype in = k % 3 == 0 ? Dtype::kBf16 : (k % 3 == 1 ? Dtype::kF16 : Dtype::kF32);
       const Dtype out = dim % 3 == 0 ? Dtype::kF32 : in;
-      const MergeShape s = {.tokens = 3, .heads = 2, .dim = dim, .in = in, .out = out,
+      const MergeShape s = {.tokens = 3,
+                            .heads = 2,
+                            .dim = dim,
+                            .in = in,
+                            .out = out,
                             .lse_base = k % 2 == 0 ? LseBase::kE : LseBase::kTwo};
       const StateRows states = this->Random(s, k, k + dim);
       const StateRows got = this->Dense(s, k, states);
@@ -365,7 +370,8 @@ TYPED_TEST_P(SoftmaxMerge, ManyEmptyRows) {
   for (int i = 0; i < 400; ++i) {
     const bool empty = i % 4 == 0 || i % 10 == 1;
     EXPECT_EQ(got.lse[i] == -kInf, empty);
-    for (int e = 0; e < 16; ++e) EXPECT_TRUE(empty ? got.o[i * 16 + e] == 0 : got.o[i * 16 + e] != kInf);
+    for (int e = 0; e < 16; ++e)
+      EXPECT_TRUE(empty ? got.o[i * 16 + e] == 0 : got.o[i * 16 + e] != kInf);
     EXPECT_FALSE(std::isnan(got.lse[i]));
   }
 }

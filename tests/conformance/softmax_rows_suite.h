@@ -21,7 +21,7 @@ struct RowsCase {
   Dtype out = Dtype::kF32;
   int64_t rows = 1;
   int64_t cols = 0;
-  int64_t x_gap = 0;   // elements between rows
+  int64_t x_gap = 0;  // elements between rows
   int64_t y_gap = 0;
   size_t x_shift = 0;  // elements before the first
   size_t y_shift = 0;
@@ -80,14 +80,15 @@ class SoftmaxOfRows : public testing::Test {
     }
     result.lse = Decode(Dtype::kF32, lse.Download());
     // The log-sum-exp alone is the same number.
-    const absl::Status alone = Backend::Run(LogSumExpRowsArgs{.x = c.in_place ? nullptr : input.get(),
-                                                              .in = c.in,
-                                                              .x_stride = c.cols + c.x_gap,
-                                                              .lse = static_cast<float*>(lse.get()),
-                                                              .lse_base = c.lse_base,
-                                                              .rows = c.in_place ? 0 : c.rows,
-                                                              .cols = c.cols,
-                                                              .scale = c.scale});
+    const absl::Status alone =
+        Backend::Run(LogSumExpRowsArgs{.x = c.in_place ? nullptr : input.get(),
+                                       .in = c.in,
+                                       .x_stride = c.cols + c.x_gap,
+                                       .lse = static_cast<float*>(lse.get()),
+                                       .lse_base = c.lse_base,
+                                       .rows = c.in_place ? 0 : c.rows,
+                                       .cols = c.cols,
+                                       .scale = c.scale});
     EXPECT_TRUE(alone.ok()) << alone;
     const std::vector<double> again = Decode(Dtype::kF32, lse.Download());
     for (size_t r = 0; r < again.size(); ++r) EXPECT_TRUE(IsNear(again[r], result.lse[r], 1e-6));
@@ -125,7 +126,8 @@ class SoftmaxOfRows : public testing::Test {
   }
 
   static void CheckRow(const std::vector<double>& x, const std::vector<double>& softmax,
-                       const std::vector<double>& log_softmax, double lse, double tolerance = 1e-6) {
+                       const std::vector<double>& log_softmax, double lse,
+                       double tolerance = 1e-6) {
     RowsCase c = {.cols = static_cast<int64_t>(x.size())};
     for (const bool log : {false, true}) {
       c.log = log;
@@ -262,8 +264,8 @@ TYPED_TEST_P(SoftmaxOfRows, ManyRows) {
   }
   if (!TypeParam::kOnGpu) return;
   for (const int64_t cols : {5000, 20000, 70000}) {
-    this->CheckAgainstReference({.in = Dtype::kBf16, .out = Dtype::kBf16, .rows = 300, .cols = cols},
-                                cols);
+    this->CheckAgainstReference(
+        {.in = Dtype::kBf16, .out = Dtype::kBf16, .rows = 300, .cols = cols}, cols);
   }
 }
 

@@ -51,7 +51,8 @@ class Memory {
 template <class T>
 std::vector<T> Read(const void* from, size_t count) {
   std::vector<T> values(count);
-  EXPECT_EQ(cudaMemcpy(values.data(), from, count * sizeof(T), cudaMemcpyDeviceToHost), cudaSuccess);
+  EXPECT_EQ(cudaMemcpy(values.data(), from, count * sizeof(T), cudaMemcpyDeviceToHost),
+            cudaSuccess);
   return values;
 }
 template <class T>
@@ -79,8 +80,13 @@ TEST(SoftmaxOnGpu, MoreThan2To32Elements) {
   char* const last = x.get() + (kRows - 1) * kCols * 2;
   Write<uint16_t>(last, {0x4040});
   ASSERT_TRUE(SoftmaxRows(kStream,
-                          {.x = x.get(), .in = Dtype::kBf16, .y = x.get(), .out = Dtype::kBf16,
-                           .lse = lse.as<float>(), .rows = kRows, .cols = kCols},
+                          {.x = x.get(),
+                           .in = Dtype::kBf16,
+                           .y = x.get(),
+                           .out = Dtype::kBf16,
+                           .lse = lse.as<float>(),
+                           .rows = kRows,
+                           .cols = kCols},
                           {})
                   .ok());
   const double sum = kCols - 1 + std::exp(3.0);
@@ -102,8 +108,13 @@ TEST(SoftmaxOnGpu, ARowOfMoreThan2To31Elements) {
     cudaMemset(x.get(), 0, static_cast<size_t>(cols) * 2);
     Write<uint16_t>(x.get() + (cols - 1) * 2, {0x41a0});  // 20 at the end
     ASSERT_TRUE(SoftmaxRows(kStream,
-                            {.x = x.get(), .in = Dtype::kBf16, .y = x.get(), .out = Dtype::kBf16,
-                             .lse = lse.as<float>(), .rows = 1, .cols = cols},
+                            {.x = x.get(),
+                             .in = Dtype::kBf16,
+                             .y = x.get(),
+                             .out = Dtype::kBf16,
+                             .lse = lse.as<float>(),
+                             .rows = 1,
+                             .cols = cols},
                             {workspace.get(), bytes})
                     .ok());
     const double sum = static_cast<double>(cols - 1) + std::exp(20.0);
@@ -117,15 +128,19 @@ TEST(SoftmaxOnGpu, ARowOfMoreThan2To31Elements) {
 // More rows than a grid could have thread blocks, if each took a row: 2^31 / 64 + 1 and 2^27 of 3.
 TEST(SoftmaxOnGpu, VeryManyRows) {
   if (IsSmallRun()) return;
-  for (const auto& [rows, cols] : {std::pair<int64_t, int64_t>{(int64_t{1} << 25) + 1, 64},
-                                   {(int64_t{1} << 27) + 1, 3}}) {
+  for (const auto& [rows, cols] :
+       {std::pair<int64_t, int64_t>{(int64_t{1} << 25) + 1, 64}, {(int64_t{1} << 27) + 1, 3}}) {
     const size_t bytes = static_cast<size_t>(rows * cols) * 2;
     const Memory x(bytes);
     if (x.get() == nullptr) GTEST_SKIP() << "too little memory";
     cudaMemset(x.get(), 0, bytes);
     ASSERT_TRUE(SoftmaxRows(kStream,
-                            {.x = x.get(), .in = Dtype::kBf16, .y = x.get(), .out = Dtype::kBf16,
-                             .rows = rows, .cols = cols},
+                            {.x = x.get(),
+                             .in = Dtype::kBf16,
+                             .y = x.get(),
+                             .out = Dtype::kBf16,
+                             .rows = rows,
+                             .cols = cols},
                             {})
                     .ok());
     for (const int64_t i : {int64_t{0}, rows * cols / 2, rows * cols - 1}) {
@@ -164,10 +179,15 @@ TEST(SoftmaxOnGpu, MergesOfMoreThan2To32Elements) {
     EXPECT_NEAR(OfBf16(Read<uint16_t>(a.get() + rows * kDim * 2 - 2, 1)[0]), value / 3, .01);
     EXPECT_NEAR(Read<float>(a_lse + rows - 1, 1)[0], std::log(3.0), 1e-6);
     EXPECT_NEAR(Read<float>(a_lse + rows - 2, 1)[0], std::log(2.0), 1e-6);
-    ASSERT_TRUE(MergeStates(kStream, MergeStatesArgs{.o = b.get(), .lse = b_lse, .k = 2,
-                                                     .merged_o = a.get(), .merged_lse = a_lse,
-                                                     .in = Dtype::kBf16, .out = Dtype::kBf16,
-                                                     .tokens = tokens / 2, .heads = heads,
+    ASSERT_TRUE(MergeStates(kStream, MergeStatesArgs{.o = b.get(),
+                                                     .lse = b_lse,
+                                                     .k = 2,
+                                                     .merged_o = a.get(),
+                                                     .merged_lse = a_lse,
+                                                     .in = Dtype::kBf16,
+                                                     .out = Dtype::kBf16,
+                                                     .tokens = tokens / 2,
+                                                     .heads = heads,
                                                      .dim = kDim})
                     .ok());
     EXPECT_NEAR(Read<float>(a_lse + tokens / 2 * heads - 1, 1)[0], std::log(3.0), 1e-6);
@@ -187,8 +207,12 @@ struct Sums {
     cudaMemset(workspace.get(), 0, DenominatorWorkspaceBytes());
   }
   DenominatorArgs Args(DenominatorMethod method, int32_t max_blocks = 0) const {
-    return {.x = input.get(), .n = static_cast<int64_t>(x.size()), .max = result.as<float>(),
-            .sum = result.as<float>() + 1, .method = method, .max_blocks = max_blocks};
+    return {.x = input.get(),
+            .n = static_cast<int64_t>(x.size()),
+            .max = result.as<float>(),
+            .sum = result.as<float>() + 1,
+            .method = method,
+            .max_blocks = max_blocks};
   }
   Workspace workspace_ref() const { return {workspace.get(), DenominatorWorkspaceBytes()}; }
 };
@@ -236,20 +260,28 @@ TEST(SoftmaxOnGpu, EveryCallCanBeCaptured) {
   for (const DenominatorMethod method : {kWarpShuffle, kFixedOrder}) {
     EXPECT_TRUE(Denominator(ref, sums.Args(method), sums.workspace_ref()).ok());
   }
-  for (const int64_t cols : {int64_t{7}, int64_t{1024}, int64_t{8192}, int64_t{131072}, kLongCols}) {
-    const SoftmaxRowsArgs args = {.x = sums.input.get(), .y = y.get(), .lse = lse.as<float>(),
-                                  .rows = 1, .cols = cols};
+  for (const int64_t cols :
+       {int64_t{7}, int64_t{1024}, int64_t{8192}, int64_t{131072}, kLongCols}) {
+    const SoftmaxRowsArgs args = {
+        .x = sums.input.get(), .y = y.get(), .lse = lse.as<float>(), .rows = 1, .cols = cols};
     EXPECT_TRUE(SoftmaxRows(ref, args, {workspace.get(), bytes}).ok()) << cols;
   }
   const ConstStates a = {o.get(), lse.as<float>() + 64, {}};
-  EXPECT_TRUE(MergePair(ref, {.a = a, .b = a, .merged = {o.get() + 4096, lse.as<float>() + 128, {}},
-                              .tokens = 2, .heads = 2, .dim = 64})
+  EXPECT_TRUE(MergePair(ref, {.a = a,
+                              .b = a,
+                              .merged = {o.get() + 4096, lse.as<float>() + 128, {}},
+                              .tokens = 2,
+                              .heads = 2,
+                              .dim = 64})
                   .ok());
-  EXPECT_TRUE(MergeStates(ref, MergeStatesCsrArgs<int32_t>{.o = o.get(), .lse = lse.as<float>() + 64,
+  EXPECT_TRUE(MergeStates(ref, MergeStatesCsrArgs<int32_t>{.o = o.get(),
+                                                           .lse = lse.as<float>() + 64,
                                                            .indptr = indptr.as<int32_t>(),
                                                            .merged_o = o.get() + 65536,
                                                            .merged_lse = lse.as<float>() + 192,
-                                                           .max_tokens = 2, .heads = 2, .dim = 64})
+                                                           .max_tokens = 2,
+                                                           .heads = 2,
+                                                           .dim = 64})
                   .ok());
   cudaGraph_t graph = nullptr;
   ASSERT_EQ(cudaStreamEndCapture(stream, &graph), cudaSuccess);
@@ -265,8 +297,7 @@ TEST(SoftmaxOnGpu, EveryCallCanBeCaptured) {
     ASSERT_EQ(cudaGraphLaunch(executable, stream), cudaSuccess);
     ASSERT_EQ(cudaStreamSynchronize(stream), cudaSuccess);
     float want[2];
-    ASSERT_TRUE(
-        Denominator({.x = sums.x.data(), .n = 1 << 20, .max = want, .sum = want + 1}).ok());
+    ASSERT_TRUE(Denominator({.x = sums.x.data(), .n = 1 << 20, .max = want, .sum = want + 1}).ok());
     const std::vector<float> got = Read<float>(sums.result.get(), 2);
     EXPECT_EQ(got[0], want[0]);
     EXPECT_NEAR(got[1] / want[1], 1, 1e-5);
@@ -280,10 +311,12 @@ TEST(SoftmaxOnGpu, EveryCallCanBeCaptured) {
 
 TEST(SoftmaxOnGpu, AWorkspaceThatIsTooSmallIsRefused) {
   float* const anything = reinterpret_cast<float*>(64);
-  EXPECT_EQ(Denominator(kStream, {.x = anything, .n = 1, .max = anything, .sum = anything}, {}).code(),
-            absl::StatusCode::kInvalidArgument);
-  EXPECT_EQ(SoftmaxRows(kStream, {.x = anything, .y = anything, .rows = 1, .cols = 1 << 24}, {}).code(),
-            absl::StatusCode::kInvalidArgument);
+  EXPECT_EQ(
+      Denominator(kStream, {.x = anything, .n = 1, .max = anything, .sum = anything}, {}).code(),
+      absl::StatusCode::kInvalidArgument);
+  EXPECT_EQ(
+      SoftmaxRows(kStream, {.x = anything, .y = anything, .rows = 1, .cols = 1 << 24}, {}).code(),
+      absl::StatusCode::kInvalidArgument);
   EXPECT_EQ(SoftmaxRowsWorkspaceBytes(65536, 1024, Dtype::kF32), 0u);
 }
 

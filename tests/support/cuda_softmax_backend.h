@@ -2,8 +2,8 @@
 //
 // tests/support/cuda_softmax_backend.h
 //
-// The suites of softmax on a GPU: arrays in device memory between guard bytes, calls that are waited
-// for. See softmax_backend.h.
+// The suites of softmax on a GPU: arrays in device memory between guard bytes, calls that are
+// waited for. See softmax_backend.h.
 
 #ifndef KVPAGE_TESTS_SUPPORT_CUDA_SOFTMAX_BACKEND_H_
 #define KVPAGE_TESTS_SUPPORT_CUDA_SOFTMAX_BACKEND_H_
@@ -25,7 +25,8 @@ struct CudaSoftmax {
 
   class Array {
    public:
-    Array(const std::vector<uint8_t>& bytes, size_t shift) : begin_(kGuard + shift), size_(bytes.size()) {
+    Array(const std::vector<uint8_t>& bytes, size_t shift)
+        : begin_(kGuard + shift), size_(bytes.size()) {
       std::vector<uint8_t> all(begin_ + size_ + kGuard, 0xa5);
       std::copy(bytes.begin(), bytes.end(), all.begin() + static_cast<std::ptrdiff_t>(begin_));
       EXPECT_EQ(cudaMalloc(&memory_, all.size()), cudaSuccess);
@@ -43,7 +44,8 @@ struct CudaSoftmax {
       const auto begin = all.begin() + static_cast<std::ptrdiff_t>(begin_);
       const auto end = begin + static_cast<std::ptrdiff_t>(size_);
       const auto is_guard = [](uint8_t byte) { return byte == 0xa5; };
-      EXPECT_TRUE(std::all_of(all.begin(), begin, is_guard) && std::all_of(end, all.end(), is_guard))
+      EXPECT_TRUE(std::all_of(all.begin(), begin, is_guard) &&
+                  std::all_of(end, all.end(), is_guard))
           << "written outside of the array";
       return {begin, end};
     }

@@ -22,7 +22,8 @@ struct CpuSoftmax {
   // An array that begins `shift` bytes behind an aligned address.
   class Array {
    public:
-    Array(const std::vector<uint8_t>& bytes, size_t shift) : shift_(shift), words_(bytes.size() + shift) {
+    Array(const std::vector<uint8_t>& bytes, size_t shift)
+        : shift_(shift), words_(bytes.size() + shift) {
       std::copy(bytes.begin(), bytes.end(), words_.begin() + static_cast<std::ptrdiff_t>(shift));
     }
     void* get() { return words_.data() + shift_; }

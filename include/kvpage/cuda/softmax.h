@@ -2,9 +2,9 @@
 //
 // kvpage/cuda/softmax.h
 //
-// Softmax reductions and merges of attention states on a GPU. Arguments: kvpage/core/softmax_types.h;
-// what comes out for NaN and infinity: kvpage/softmax.h, whose functions of the same names are the
-// CPU's.
+// Softmax reductions and merges of attention states on a GPU. Arguments:
+// kvpage/core/softmax_types.h; what comes out for NaN and infinity: kvpage/softmax.h, whose
+// functions of the same names are the CPU's.
 //
 // Example:
 //   const size_t bytes = kvpage::SoftmaxRowsWorkspaceBytes(rows, cols, args.in);
@@ -40,8 +40,8 @@ struct Workspace {
   size_t bytes = 0;
 };
 
-// The workspace must be zero at its first use; every call leaves it zero. Calls with other arguments
-// may share it, one after another.
+// The workspace must be zero at its first use; every call leaves it zero. Calls with other
+// arguments may share it, one after another.
 KVPAGE_EXPORT size_t DenominatorWorkspaceBytes();
 KVPAGE_EXPORT absl::Status Denominator(StreamRef stream, const DenominatorArgs& args,
                                        Workspace workspace);

@@ -47,10 +47,6 @@ struct RowsLaunch {
 constexpr int64_t HeldElements(Dtype in, bool vectors) {
   return !vectors ? 16 : (in == Dtype::kF32 ? 32 : 64);
 }
-// Turns beside those in registers that a thread of a cluster keeps in shared memory, as far as two
-// thread blocks find room in a multiprocessor; rows.vectors.
-inline constexpr int kLandedTurns = 6;
-constexpr int64_t LandedElements(Dtype in) { return kLandedTurns * 16 / BytesOf(in); }
 inline constexpr int64_t kTinyCols = 32;
 inline constexpr uint32_t kMaxRowThreads = 512;
 inline constexpr uint32_t kMaxRowCluster = 16;

@@ -81,6 +81,15 @@ class RowExchange {
   uint32_t turn_ = 0;
 };
 
+// What the threads of a warp hold of a row, merged.
+template <class Part>
+__device__ SoftmaxState WarpState(const Part& part, float scale) {
+  SoftmaxState state;
+  state.max = LanesMax(part.Max());
+  state.sum = LanesSum(part.Sum(Anchor(state.max), scale));
+  return state;
+}
+
 }  // namespace kvpage
 
 #endif  // KVPAGE_CUDA_SOFTMAX_ROW_EXCHANGE_CUH_

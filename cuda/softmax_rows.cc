@@ -26,35 +26,26 @@ bool IsVector(const SoftmaxRowsArgs& a) {
          (a.y == nullptr || IsVector(a.y, a.y_stride * BytesOf(a.out)));
 }
 
-// How a row is kept.
-struct BlockShape {
-  uint32_t cluster;  // thread blocks; 0: no cluster can
-  uint32_t threads;
-};
-
 // As few thread blocks for a row as can keep it; more if there are too few rows to fill the GPU, as
-// long as each has something to do.
-BlockShape ShapeFor(const SoftmaxRowsArgs& args, bool vectors, bool clusters_run) {
-  const int64_t held = HeldElements(args.in, vectors);
-  const auto blocks_of = [&](int64_t each) { return (args.cols + each - 1) / each; };
-  int64_t each = held;
-  int64_t cluster = blocks_of(kMaxRowThreads * each);
-  if (cluster > 1 && !clusters_run) return {0, 0};
-  if (cluster > 2 && vectors && args.rows * cluster > kFullGrid) {
-    each += LandedElements(args.in);
-    cluster = blocks_of(kMaxRowThreads * each);
-  }
-  while (clusters_run && cluster * 2 <= kMaxRowCluster && args.rows * cluster * 2 <= kFullGrid &&
+// long as each has something to do. 0: no cluster can.
+uint32_t ClusterFor(const SoftmaxRowsArgs& args, int64_t held, bool clusters_run) {
+  const int64_t most = kMaxRowThreads * held;
+  uint32_t cluster = 1;
+  while (cluster * most < args.cols) cluster *= 2;
+  if (cluster > (clusters_run ? kMaxRowCluster : 1)) return 0;
+  while (clusters_run && cluster < kMaxRowCluster && args.rows * cluster * 2 <= kFullGrid &&
          args.cols / cluster >= 8192) {
     cluster *= 2;
   }
-  if (cluster > kMaxRowCluster) return {0, 0};
-  if (args.rows * cluster <= kFullGrid) each = held / 2;  // then more threads keep less
-  const int64_t width = vectors ? 16 / BytesOf(args.in) : 1;
-  const int64_t elements = (args.cols / width + cluster - 1) / cluster * width;
+  return cluster;
+}
+
+// Threads that keep as much as they can, or more and less for each where rows are few.
+uint32_t ThreadsFor(const SoftmaxRowsArgs& args, int64_t held, uint32_t cluster) {
+  const int64_t elements = (args.cols + cluster - 1) / cluster;
+  const int64_t each = args.rows * cluster <= kFullGrid ? held / 2 : held;
   const int64_t threads = (elements + each - 1) / each;
-  return {static_cast<uint32_t>(cluster),
-          static_cast<uint32_t>(std::clamp<int64_t>((threads + 31) / 32 * 32, 64, kMaxRowThreads))};
+  return static_cast<uint32_t>(std::clamp<int64_t>((threads + 31) / 32 * 32, 64, kMaxRowThreads));
 }
 
 absl::Status EnqueueLong(StreamRef stream, const RowsLaunch& rows, Workspace workspace) {
@@ -63,10 +54,10 @@ absl::Status EnqueueLong(StreamRef stream, const RowsLaunch& rows, Workspace wor
   // A question to the driver, asked only where the answer counts.
   const bool clusters_help = args.cols > kMaxRowThreads * held || args.rows * 2 <= kFullGrid;
   const bool clusters_run = clusters_help && RowClustersRun();
-  const BlockShape shape = ShapeFor(args, rows.vectors, clusters_run);
-  if (shape.cluster > 0) {
-    return CudaStatus(LaunchRowsBlock(stream.get(), rows, shape.threads, shape.cluster),
-                      "softmax of rows");
+  const uint32_t cluster = ClusterFor(args, held, clusters_run);
+  if (cluster > 0) {
+    const uint32_t threads = ThreadsFor(args, held, cluster);
+    return CudaStatus(LaunchRowsBlock(stream.get(), rows, threads, cluster), "softmax of rows");
   }
   if (workspace.bytes < SoftmaxRowsWorkspaceBytes(args.rows, args.cols, args.in) ||
       workspace.memory == nullptr) {

@@ -85,29 +85,30 @@ struct RowShare {
   }
 };
 
-// What a thread keeps of a row: Raws number offset + j * step of those below `end`, for j < kTurns;
-// Self::At(j) is one of them, or -inf past the end. Whole turns past the end are left out, which is
-// why `step` is the same in all threads.
-template <class Self, class In, int kTurns>
-class PartOfRow {
+// What a thread keeps of a row: Raws number first + j * step of those below `end`. Past the end it
+// keeps -inf; whole turns past the end are left out, which is why `step` is the same in all
+// threads.
+template <class In, int kHeld = In::kHeld>
+class HeldPart {
  public:
-  __device__ float Max() const {
-    float max = -INFINITY;
+  __device__ HeldPart(uint32_t offset, uint32_t step, uint32_t end)
+      : offset_(offset), step_(step), end_(end) {}
+
+  __device__ void Load(const In& in, const char* row, int64_t begin, bool any = true) {
 #pragma unroll
-    for (int j = 0; j < kTurns; ++j) {
-      if (j * step_ >= end_) break;
-      const typename In::Raw one[1] = {self().At(j)};
-      max = fmaxf(max, In::Max(one));
+    for (int j = 0; j < kHeld; ++j) {
+      const uint32_t i = j * step_ + offset_;
+      raws_[j] = any && i < end_ ? in.Load(row, begin + i) : In::Empty();
     }
-    return max;
   }
+  __device__ float Max() const { return In::Max(raws_); }
   __device__ float Sum(float anchor, float scale) const {
     float sum = 0;
 #pragma unroll
-    for (int j = 0; j < kTurns; ++j) {
+    for (int j = 0; j < kHeld; ++j) {
       if (j * step_ >= end_) break;
       float v[In::kWidth];
-      In::Unpack(self().At(j), v);
+      In::Unpack(raws_[j], v);
 #pragma unroll
       for (int e = 0; e < In::kWidth; ++e) sum += Exp2((v[e] - anchor) * scale);
     }
@@ -116,48 +117,21 @@ class PartOfRow {
   template <class Out>
   __device__ void Store(const RowEnd& row_end, const Out& out, char* row, int64_t begin) const {
 #pragma unroll
-    for (int j = 0; j < kTurns; ++j) {
+    for (int j = 0; j < kHeld; ++j) {
       const uint32_t i = j * step_ + offset_;
       if (i >= end_) break;
       float v[In::kWidth];
-      In::Unpack(self().At(j), v);
+      In::Unpack(raws_[j], v);
       row_end.Apply(v);
       out.Store(row, begin + i, v);
     }
   }
 
- protected:
-  __device__ PartOfRow(uint32_t offset, uint32_t step, uint32_t end)
-      : offset_(offset), step_(step), end_(end) {}
-
+ private:
   uint32_t offset_;
   uint32_t step_;
   uint32_t end_;
-
- private:
-  __device__ const Self& self() const { return static_cast<const Self&>(*this); }
-};
-
-// In registers.
-template <class In, int kTurns = In::kHeld>
-class HeldPart : public PartOfRow<HeldPart<In, kTurns>, In, kTurns> {
- public:
-  __device__ HeldPart(uint32_t offset, uint32_t step, uint32_t end)
-      : PartOfRow<HeldPart, In, kTurns>(offset, step, end) {}
-
-  __device__ void Load(const In& in, const char* row, int64_t begin, bool any = true) {
-#pragma unroll
-    for (int j = 0; j < kTurns; ++j) {
-      const uint32_t i = j * this->step_ + this->offset_;
-      raws_[j] = any && i < this->end_ ? in.Load(row, begin + i) : In::Empty();
-    }
-  }
-  __device__ const typename In::Raw& At(int j) const { return raws_[j]; }
-  // Packed numbers are compared packed.
-  __device__ float Max() const { return In::Max(raws_); }
-
- private:
-  typename In::Raw raws_[kTurns];
+  typename In::Raw raws_[kHeld];
 };
 
 inline RowsParams ParamsOf(const RowsLaunch& rows) {

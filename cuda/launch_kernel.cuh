@@ -14,6 +14,20 @@
 
 namespace kvpage {
 
+// Thread blocks for __launch_bounds__: `kWanted`, or as many as this architecture runs at a time in
+// a multiprocessor.
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ == 750
+inline constexpr uint32_t kThreadsPerMultiprocessor = 1024;
+#elif defined(__CUDA_ARCH__) && (__CUDA_ARCH__ == 860 || __CUDA_ARCH__ == 870 || \
+                                 __CUDA_ARCH__ == 890 || __CUDA_ARCH__ >= 1100)
+inline constexpr uint32_t kThreadsPerMultiprocessor = 1536;
+#else
+inline constexpr uint32_t kThreadsPerMultiprocessor = 2048;
+#endif
+template <uint32_t kThreads, uint32_t kWanted>
+inline constexpr uint32_t kBlocksPerMultiprocessor =
+    kThreads* kWanted <= kThreadsPerMultiprocessor ? kWanted : kThreadsPerMultiprocessor / kThreads;
+
 template <class... Parameters, class... Arguments>
 cudaError_t LaunchKernel(void (*kernel)(Parameters...), dim3 grid, uint32_t threads,
                          cudaStream_t stream, const Arguments&... arguments) {

@@ -80,7 +80,7 @@ __device__ SoftmaxState PartOf(const Vector& v, const float* given_max, uint32_t
 }
 
 template <class E>
-__global__ void __launch_bounds__(kScanThreads, 8)
+__global__ void __launch_bounds__(kScanThreads, kBlocksPerMultiprocessor<kScanThreads, 8>)
     DenominatorFixed(const __grid_constant__ Vector v, const __grid_constant__ Result result,
                      uint32_t parts, uint64_t* words) {
   __shared__ SoftmaxState scratch[32];
@@ -116,7 +116,7 @@ __global__ void __launch_bounds__(kScanThreads, 8)
 // maximum and sum must change as one, which only a compare-and-swap can; thread blocks that fail
 // try again, so they are spread over a few pairs.
 template <class E>
-__global__ void __launch_bounds__(kScanThreads, 8)
+__global__ void __launch_bounds__(kScanThreads, kBlocksPerMultiprocessor<kScanThreads, 8>)
     DenominatorShuffle(const __grid_constant__ Vector v, const __grid_constant__ Result result,
                        uint32_t parts, DenominatorWorkspace* workspace) {
   __shared__ SoftmaxState scratch[32];

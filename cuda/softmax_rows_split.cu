@@ -21,7 +21,7 @@ __device__ int64_t TilesOf(const RowsParams& params) {
 }
 
 template <class In>
-__global__ void __launch_bounds__(kScanThreads, 8)
+__global__ void __launch_bounds__(kScanThreads, kBlocksPerMultiprocessor<kScanThreads, 8>)
     SliceStates(const __grid_constant__ RowsParams params, In in, uint32_t slices,
                 SoftmaxState* states) {
 #if __CUDA_ARCH__ >= 900
@@ -38,7 +38,7 @@ __global__ void __launch_bounds__(kScanThreads, 8)
 }
 
 template <class In, class Out>
-__global__ void __launch_bounds__(kScanThreads, 6)
+__global__ void __launch_bounds__(kScanThreads, kBlocksPerMultiprocessor<kScanThreads, 6>)
     SliceResults(const __grid_constant__ RowsParams params, In in, Out out, uint32_t slices,
                  const SoftmaxState* states) {
 #if __CUDA_ARCH__ >= 900

@@ -14,7 +14,8 @@ constexpr uint32_t kThreads = 128;
 constexpr int kFew = 2;
 
 template <class In, class Out, int kHeld>
-__global__ void __launch_bounds__(kThreads, kHeld <= kFew ? 16 : 8)
+__global__ void __launch_bounds__(kThreads,
+                                  kBlocksPerMultiprocessor<kThreads, (kHeld <= kFew ? 16 : 8)>)
     WarpRows(const __grid_constant__ RowsParams params, In in, Out out, uint32_t lanes) {
   const uint32_t raws = static_cast<uint32_t>(params.cols) / In::kWidth;
   const uint32_t offset = threadIdx.x % lanes;

@@ -151,7 +151,7 @@ KvCacheOptions RandomOptions(uint64_t seed) {
   Random random(~seed);
   constexpr uint32_t kBlocks[] = {5, 40, 64, 130, 200};
   constexpr uint32_t kBlockTokens[] = {1, 4, 16};
-  constexpr uint32_t kPendingSets[] = {0, 1, 2, 4, 4};
+  constexpr uint32_t kPendingSets[] = {0, 2, 2, 3, 4};
   return {.num_blocks = kBlocks[random.Below(5)],
           .block_tokens = kBlockTokens[random.Below(3)],
           .max_sequences = random.Between(1, 12),

@@ -28,6 +28,7 @@ RELEASE = "tests/unit/release_rows_test.cc"
 SHARING = "tests/unit/sharing_steps_test.cc"
 DRAFT = "tests/unit/draft_test.cc"
 DRAFT_SCHED = "tests/sched/draft_sched_test.cc"
+COMMIT_RACE = "tests/sched/commit_race_sched_test.cc"
 PENDING = "tests/unit/pending_blocks_test.cc"
 
 _READ_GRANTED = """    for (uint32_t s = g.rank(); s < num_shards(); s += g.size()) {
@@ -289,9 +290,23 @@ MUTANTS = [
            [("commit_draft.h", "lost |= draft.status == OpStatus::kWrongState;",
              "lost |= false;")], DRAFT, "*AlsoIfItComesLast*"),
     Mutant("draft-first-mention-wins", "a bad first mention keeps a good second one from the row",
-           [("commit_draft.h", "      if (statuses[i] == OpStatus::kOk) A::FetchMinRelaxed(",
-             "      if (statuses[i] != OpStatus::kClosed) A::FetchMinRelaxed(")],
+           [("commit_draft.h", "      if (statuses[i] != OpStatus::kOk) continue;\n      A::FenceAcqRel",
+             "      if (statuses[i] == OpStatus::kClosed) continue;\n      A::FenceAcqRel")],
            DRAFT_SCHED, "*EqualAnswers*"),
+    Mutant("race-take-shared", "two batches both find a row's draft open",
+           [("page_table_ref.h",
+             "        A::FetchAndRelaxed(SequenceWord(row), ~SequenceState::kDraftingBit));",
+             "        A::LoadRelaxed(SequenceWord(row)));")], COMMIT_RACE, "*"),
+    Mutant("race-keeps-taken", "a batch that asks again keeps what it took before",
+           [("commit_draft.h",
+             "      if (statuses[i] == OpStatus::kOk) table.GiveBackDraft(numbers[i]);\n", "")],
+           COMMIT_RACE, "*"),
+    Mutant("race-keeps-claim", "a batch that asks again leaves its claims behind",
+           [("commit_draft.h", "    A::StoreRelaxed(claim, PageTableRef<A>::kUnclaimed);\n", "")],
+           COMMIT_RACE, "*"),
+    Mutant("race-looks-apart", "each lane decides for itself whether an epoch has completed",
+           [("pending_blocks.h", "if (w.Any(mine.epoch <= completed)) break;",
+             "if (mine.epoch <= completed) break;")], COMMIT_RACE, "*"),
     Mutant("draft-outlives-row", "a closed row keeps the blocks of its draft",
            [("release_rows.h", "g_.Any(some_drafts)) ReleaseDrafts(rows);",
              "g_.Any(some_drafts)) return;")], DRAFT, "*OfItsRows*"),

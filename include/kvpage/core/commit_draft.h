@@ -153,7 +153,9 @@ class CommitDraft {
     g.Sync();
     for (uint32_t i = g.rank(); i < size; i += g.size()) {
       statuses[i] = Look(pool, table, batch, i, false).status;
-      if (statuses[i] == OpStatus::kOk) A::FetchMinRelaxed(&table.storage().claims[numbers[i]], i);
+      if (statuses[i] != OpStatus::kOk) continue;
+      A::FenceAcqRel();  // behind a claim that another batch has given up, see TakeFirst
+      A::FetchMinRelaxed(&table.storage().claims[numbers[i]], i);
     }
     g.Sync();
     bool failed = false;
@@ -175,6 +177,9 @@ class CommitDraft {
     uint32_t* const claim = &table.storage().claims[row];
     if (A::LoadRelaxed(claim) != i) return false;
     A::StoreRelaxed(claim, PageTableRef<A>::kUnclaimed);
+    // If the draft is not there for this batch, whoever has it may give it back, and ask again:
+    // then it must not find this claim, for nobody would come for it.
+    A::FenceAcqRel();
     return table.TakeDraft(row).drafting;
   }
 

@@ -86,7 +86,7 @@ class PendingBlocksRef {
     for (uint32_t attempt = 0;; ++attempt) {
       const uint64_t completed = A::LoadRelaxed(s_.words);
       const Labels mine = LookAtLabels(w, completed, fence);
-      if (mine.epoch <= completed) break;
+      if (w.Any(mine.epoch <= completed)) break;  // not every lane may see it already
       set = w.Min(mine.match);
       if (set != kNoSet) break;
       set = Claim(w, mine);

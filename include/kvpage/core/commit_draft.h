@@ -262,7 +262,7 @@ class CommitDraft {
       replaced |= old != kNullBlock;
     }
     const uint32_t needed = draft.index + draft.kept;
-    if (draft.kept > 0 && needed > draft.held) table_.storage().held_blocks[draft.row] = needed;
+    if (draft.kept > 0 && needed > draft.held) table_.SetHeldBlocks(draft.row, needed);
     return replaced;
   }
   KVPAGE_HOST_DEVICE BlockId Entry(const Draft& draft, uint32_t index) const {

@@ -28,6 +28,8 @@ RELEASE = "tests/unit/release_rows_test.cc"
 SHARING = "tests/unit/sharing_steps_test.cc"
 DRAFT = "tests/unit/draft_test.cc"
 DRAFT_SCHED = "tests/sched/draft_sched_test.cc"
+COMMIT_RACE = "tests/sched/commit_race_sched_test.cc"
+READER = "tests/sched/reader_sched_test.cc"
 PENDING = "tests/unit/pending_blocks_test.cc"
 
 _READ_GRANTED = """    for (uint32_t s = g.rank(); s < num_shards(); s += g.size()) {
@@ -289,9 +291,23 @@ MUTANTS = [
            [("commit_draft.h", "lost |= draft.status == OpStatus::kWrongState;",
              "lost |= false;")], DRAFT, "*AlsoIfItComesLast*"),
     Mutant("draft-first-mention-wins", "a bad first mention keeps a good second one from the row",
-           [("commit_draft.h", "      if (statuses[i] == OpStatus::kOk) A::FetchMinRelaxed(",
-             "      if (statuses[i] != OpStatus::kClosed) A::FetchMinRelaxed(")],
+           [("commit_draft.h", "      if (statuses[i] != OpStatus::kOk) continue;\n      A::FenceAcqRel",
+             "      if (statuses[i] == OpStatus::kClosed) continue;\n      A::FenceAcqRel")],
            DRAFT_SCHED, "*EqualAnswers*"),
+    Mutant("race-take-shared", "two batches both find a row's draft open",
+           [("page_table_ref.h",
+             "        A::FetchAndRelaxed(SequenceWord(row), ~SequenceState::kDraftingBit));",
+             "        A::LoadRelaxed(SequenceWord(row)));")], COMMIT_RACE, "*"),
+    Mutant("race-keeps-taken", "a batch that asks again keeps what it took before",
+           [("commit_draft.h",
+             "      if (statuses[i] == OpStatus::kOk) table.GiveBackDraft(numbers[i]);\n", "")],
+           COMMIT_RACE, "*"),
+    Mutant("race-keeps-claim", "a batch that asks again leaves its claims behind",
+           [("commit_draft.h", "    A::StoreRelaxed(claim, PageTableRef<A>::kUnclaimed);\n", "")],
+           COMMIT_RACE, "*"),
+    Mutant("race-looks-apart", "each lane decides for itself whether an epoch has completed",
+           [("pending_blocks.h", "if (w.Any(mine.epoch <= completed)) break;",
+             "if (mine.epoch <= completed) break;")], COMMIT_RACE, "*"),
     Mutant("draft-outlives-row", "a closed row keeps the blocks of its draft",
            [("release_rows.h", "g_.Any(some_drafts)) ReleaseDrafts(rows);",
              "g_.Any(some_drafts)) return;")], DRAFT, "*OfItsRows*"),
@@ -327,6 +343,42 @@ MUTANTS = [
     Mutant("retry-by-first-shortage", "all rows of a warp are judged by what the first one found",
            [("row_grants.h", "FullOrRetry(wants, left - before + beside));",
              "FullOrRetry(wants, left + beside));")], DRAFT, "*WhatEachRowFinds*"),
+    # --- readers beside operations ---
+    Mutant("reader-no-f0", "no fence between the accepted blocks and the length",
+           [("commit_draft.h", "      A::FenceAcqRel();  // F0, and the release of the entries\n",
+             "")], READER, "*"),
+    Mutant("reader-publish-first", "a row's length is published before its accepted blocks",
+           [("commit_draft.h", "      const bool replaced = ok && PlaceKept(draft);\n",
+             "      if (ok) {\n        SequenceState early = draft.state;\n"
+             "        early.drafting = false;\n"
+             "        early.kv_len += static_cast<int32_t>(draft.tokens);\n"
+             "        table_.Publish(draft.row, early);\n      }\n"
+             "      const bool replaced = ok && PlaceKept(draft);\n")], READER, "*"),
+    Mutant("reader-commit-generation", "a commit that replaces an entry does not tell the readers",
+           [("commit_draft.h", "        state.generation += replaced;\n", "")], READER, "*"),
+    Mutant("reader-truncate-generation", "a row that gets shorter does not tell the readers",
+           [("release_rows.h", "      ++state.generation;\n", ""),
+            ("release_step.h", "      ++row.state.generation;\n", "")], READER, "*"),
+    Mutant("reader-commit-no-fence", "a commit makes blocks free that its fence should hold",
+           [("commit_draft.h", "    set = g_.Shuffle(set, g_.size() - 1);\n",
+             "    set = PendingBlocksRef<A>::kNoSet;\n")], READER, "*"),
+    Mutant("reader-drains-all", "blocks become free before their epoch has completed",
+           [("pending_blocks.h", "mine = label <= Completed() && A::", "mine = A::"),
+            ("pending_blocks.h", "due |= count != 0 && label <= completed;",
+             "due |= count != 0;")], READER, "*"),
+    Mutant("reader-complete-no-fence", "an epoch completes without what its readers did",
+           [("pending_blocks.h",
+             "    A::FenceAcqRel();\n    uint64_t completed = A::LoadRelaxed(s_.words);\n",
+             "    uint64_t completed = A::LoadRelaxed(s_.words);\n")], READER, "*"),
+    Mutant("reader-looks-once", "a reader does not look at the row's word again",
+           [("page_table_ref.h", "return StillHolds(row, state) && is_whole;", "return is_whole;")],
+           READER, "*"),
+    Mutant("reader-looks-early", "a reader may look at the word again before it has the entries",
+           [("page_table_ref.h", "    A::FenceAcqRel();  // the entries are read before the word\n",
+             "")], READER, "*"),
+    Mutant("reader-takes-null", "a reader takes an entry that is being cleared for a block",
+           [("page_table_ref.h", "StillHolds(row, state) && is_whole;", "StillHolds(row, state);")],
+           READER, "*"),
     # --- exports ---
     Mutant("export-no-meeting", "lanes read entries without having met the one that read the word",
            [("export_reader.h", "    g.Sync();  // the entries are read after the word\n", "")],

@@ -98,7 +98,7 @@ class AppendPlan {
 
   KVPAGE_HOST_DEVICE void Publish(const GrowRow& row, bool is_fenced) const {
     const uint32_t added = row.replaces ? row.need - 1 : row.need;
-    if (added > 0) table_.storage().held_blocks[row.row] = row.held + added;
+    if (added > 0) table_.SetHeldBlocks(row.row, row.held + added);
     SequenceState state = row.state;
     if (appends_) state.kv_len += static_cast<int32_t>(row.tokens);
     state.generation += row.replaces;

@@ -153,7 +153,9 @@ class CommitDraft {
     g.Sync();
     for (uint32_t i = g.rank(); i < size; i += g.size()) {
       statuses[i] = Look(pool, table, batch, i, false).status;
-      if (statuses[i] == OpStatus::kOk) A::FetchMinRelaxed(&table.storage().claims[numbers[i]], i);
+      if (statuses[i] != OpStatus::kOk) continue;
+      A::FenceAcqRel();  // behind a claim that another batch has given up, see TakeFirst
+      A::FetchMinRelaxed(&table.storage().claims[numbers[i]], i);
     }
     g.Sync();
     bool failed = false;
@@ -175,6 +177,9 @@ class CommitDraft {
     uint32_t* const claim = &table.storage().claims[row];
     if (A::LoadRelaxed(claim) != i) return false;
     A::StoreRelaxed(claim, PageTableRef<A>::kUnclaimed);
+    // If the draft is not there for this batch, whoever has it may give it back, and ask again:
+    // then it must not find this claim, for nobody would come for it.
+    A::FenceAcqRel();
     return table.TakeDraft(row).drafting;
   }
 
@@ -263,10 +268,7 @@ class CommitDraft {
       replaced |= old != kNullBlock;
     }
     const uint32_t needed = draft.index + draft.kept;
-    if (draft.kept > 0 && needed > draft.held) {
-      // A commit that comes too late may be looking at it.
-      A::StoreRelaxed(&table_.storage().held_blocks[draft.row], needed);
-    }
+    if (draft.kept > 0 && needed > draft.held) table_.SetHeldBlocks(draft.row, needed);
     return replaced;
   }
   KVPAGE_HOST_DEVICE BlockId Entry(const Draft& draft, uint32_t index) const {

@@ -91,7 +91,8 @@ class DraftPlan {
   KVPAGE_HOST_DEVICE BlockId Replaced(const GrowRow&, uint32_t) const { return kNullBlock; }
 
   KVPAGE_HOST_DEVICE void Publish(const GrowRow& row, bool is_fenced) const {
-    table_.storage().draft_shapes[row.row] = DraftShape{row.tokens, row.branches}.Word();
+    A::StoreRelaxed(&table_.storage().draft_shapes[row.row],
+                    DraftShape{row.tokens, row.branches}.Word());
     SequenceState state = row.state;
     state.drafting = true;
     table_.Publish(row.row, state, is_fenced, row.tokens);

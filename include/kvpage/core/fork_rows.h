@@ -156,8 +156,7 @@ class ForkRows {
   }
 
   KVPAGE_HOST_DEVICE void Publish(uint32_t child, int32_t tokens) const {
-    table_.storage().held_blocks[child] =
-        CeilDiv32(static_cast<uint32_t>(tokens), table_.block_tokens());
+    table_.SetHeldBlocks(child, CeilDiv32(static_cast<uint32_t>(tokens), table_.block_tokens()));
     table_.Publish(child, {tokens, table_.OwnSequence(child).generation, true});
   }
 

@@ -269,7 +269,7 @@ class ForkStep {
   }
 
   KVPAGE_HOST_DEVICE void Publish(const Row& row, int32_t tokens) const {
-    table_.storage().held_blocks[row.number] = row.full_blocks;
+    table_.SetHeldBlocks(row.number, row.full_blocks);
     table_.Publish(row.number, {tokens, row.state.generation, true, false});
   }
 

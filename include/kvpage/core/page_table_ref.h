@@ -12,10 +12,17 @@
 //
 // Thread safety: a row has one writer at a time. Reads of other rows may run at any time; reads of
 //   a row may run beside an Append that copies no tail, not beside one that does (until its copies
-//   are carried out), nor beside Truncate, Close or Fork into it.
+//   are carried out), nor beside Fork into it. Beside the others:
+// Readers beside operations: ReadRow may run at any time beside BeginDraft, CommitDraft,
+// AbortDraft,
+//   Reserve, Truncate and Close. The tokens that it finds keep their blocks and their KV for as
+//   long as the epoch under which those operations let blocks go has not completed, if nobody
+//   writes KV in place: so rows get their tokens from drafts, and Truncate to a multiple of
+//   block_tokens. Complete an epoch when every reader that may have begun before the end of its
+//   operations has ended; docs/design.md, "Rows", says how to know.
 // Memory ordering: Sequence acquires what the operation that published the row's word wrote before
 //   it: the first ceil(kv_len / block_tokens) entries are then safe to read.
-// Cost: Sequence: 1 load. Slot: 2 loads.
+// Cost: Sequence: 1 load. Slot: 2 loads. ReadRow: 2 loads, 1 fence, and 1 load per block.
 // Failure: Slot answers -1 outside the row's tokens. Other arguments are REQUIRED to be in range.
 
 #ifndef KVPAGE_CORE_PAGE_TABLE_REF_H_
@@ -24,6 +31,7 @@
 #include <cstdint>
 
 #include "kvpage/core/atomics.h"
+#include "kvpage/core/bits.h"
 #include "kvpage/core/page_table_storage.h"
 
 namespace kvpage {
@@ -133,6 +141,11 @@ class PageTableRef {
     A::StoreRelaxed(EntryWord(row, index), id);
   }
 
+  // How many entries of the row are in use. Relaxed, because commits that race look at it.
+  KVPAGE_HOST_DEVICE void SetHeldBlocks(uint32_t row, uint32_t num_blocks) const {
+    A::StoreRelaxed(&s_.held_blocks[row], num_blocks);
+  }
+
   // Block number `index` of a draft's branch, counted from the one that the draft begins in; the
   // null block where the row's own block serves.
   KVPAGE_HOST_DEVICE BlockId DraftEntry(uint32_t row, uint32_t branch, uint32_t index) const {
@@ -141,6 +154,28 @@ class PageTableRef {
   KVPAGE_HOST_DEVICE void SetDraftEntry(uint32_t row, uint32_t branch, uint32_t index,
                                         BlockId id) const {
     A::StoreRelaxed(DraftEntryWord(row, branch, index), id);
+  }
+
+  // Calls take(index, id) for every block of the row's tokens, in order, beside whatever happens to
+  // the row. True: the ids are those of `state`. False: the row changed meanwhile; the ids are
+  // worth nothing, try again. See "Readers beside operations" above.
+  template <class F>
+  KVPAGE_HOST_DEVICE bool ReadRow(uint32_t row, SequenceState& state, F take) const {
+    state = Sequence(row);
+    const uint32_t num_blocks = CeilDiv32(static_cast<uint32_t>(state.kv_len), s_.block_tokens);
+    bool is_whole = true;
+    for (uint32_t index = 0; index < num_blocks; ++index) {
+      const BlockId id = Entry(row, index);
+      is_whole &= id != kNullBlock;
+      take(index, id);
+    }
+    return StillHolds(row, state) && is_whole;
+  }
+  // The same by hand, for threads that share the entries among them: whether what this thread has
+  // read of them since Sequence answered `state` is the row's. A null block is not.
+  KVPAGE_HOST_DEVICE bool StillHolds(uint32_t row, const SequenceState& state) const {
+    A::FenceAcqRel();  // the entries are read before the word
+    return OwnSequence(row).generation == state.generation;
   }
 
   // Where the KV of the row's token number `position` lies: block * block_tokens + offset in the

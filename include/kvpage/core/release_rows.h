@@ -88,7 +88,7 @@ class ReleaseRows {
 
   // Whether the row had a draft open.
   KVPAGE_HOST_DEVICE bool Publish(uint32_t i, uint32_t row) const {
-    table_.storage().held_blocks[row] -= needs()[i];
+    table_.SetHeldBlocks(row, table_.storage().held_blocks[row] - needs()[i]);
     SequenceState state = table_.OwnSequence(row);
     const bool drafting = state.drafting;
     if (closes()) {

@@ -141,7 +141,7 @@ class ReleaseStep {
 
   // Behind F0, which releases the entries that the row keeps to whoever reads its new word.
   KVPAGE_HOST_DEVICE void Publish(const Row& row) const {
-    if (row.count > 0) table_.storage().held_blocks[row.number] = row.held - row.count;
+    if (row.count > 0) table_.SetHeldBlocks(row.number, row.held - row.count);
     table_.Publish(row.number, row.state, true);
   }
 

@@ -46,8 +46,8 @@ profile: configure  ## profile the kernels of docs/performance.md with ncu (PROF
 figures:  ## draw docs/figures from bench/results (PYTHON=... for one with matplotlib)
 	$(PYTHON) tools/plot/plot.py
 
-mutants: setup  ## break the algorithms on purpose and see that the tests notice
-	python3 tools/mutants/mutants.py
+mutants: setup  ## break the algorithms on purpose and see that the tests notice (MUTANTS_ARGS=...)
+	python3 tools/mutants/mutants.py $(MUTANTS_ARGS)
 
 format:  ## format the code (clang-format 14)
 	tools/format.sh

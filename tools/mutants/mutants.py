@@ -119,9 +119,13 @@ def main():
     parser.add_argument("names", nargs="*")
     parser.add_argument("--jobs", type=int, default=2)
     parser.add_argument("--list", action="store_true")
+    parser.add_argument("--part", default="0/1", metavar="K/N",
+                        help="every N-th mutant, from number K on")
     arguments = parser.parse_args()
     mutants = [m for m in catalogue.MUTANTS
                if not arguments.names or any(n in m.name for n in arguments.names)]
+    first, step = (int(number) for number in arguments.part.split("/"))
+    mutants = mutants[first::step]
     if arguments.list:
         for mutant in mutants:
             print(f"{mutant.name:32} {mutant.breaks}")

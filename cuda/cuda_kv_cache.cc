@@ -70,8 +70,11 @@ class CudaKvCache final : public KvCache {
   absl::Status DoExportCsr(StreamRef stream, const ExportCsrBatch& batch) override {
     return CudaStatus(LaunchExportCsr(stream.get(), table(), batch), "ExportCsr");
   }
-  absl::Status DoSignal(StreamRef stream, uint64_t epoch, uint64_t* epoch_word) override {
-    return CudaStatus(LaunchSignal(stream.get(), pool(), epoch, epoch_word), "Signal");
+  absl::Status DoSignal(StreamRef stream, uint64_t epoch) override {
+    return CudaStatus(LaunchSignal(stream.get(), pool(), epoch), "Signal");
+  }
+  absl::Status DoSignalNext(StreamRef stream, uint64_t* epoch_word) override {
+    return CudaStatus(LaunchSignalNext(stream.get(), pool(), epoch_word), "SignalNext");
   }
   absl::Status DoPoll(StreamRef stream) override {
     return CudaStatus(LaunchPoll(stream.get(), pool()), "Poll");

@@ -52,9 +52,9 @@ cudaError_t LaunchExportSlots(cudaStream_t stream, const PageTableStorage& table
 cudaError_t LaunchExportCsr(cudaStream_t stream, const PageTableStorage& table,
                             const ExportCsrBatch& batch);
 
-// Completes *epoch_word, which goes on by one, or, if it is null, `epoch`.
-cudaError_t LaunchSignal(cudaStream_t stream, const BlockPoolStorage& pool, uint64_t epoch,
-                         uint64_t* epoch_word);
+cudaError_t LaunchSignal(cudaStream_t stream, const BlockPoolStorage& pool, uint64_t epoch);
+cudaError_t LaunchSignalNext(cudaStream_t stream, const BlockPoolStorage& pool,
+                             uint64_t* epoch_word);
 cudaError_t LaunchPoll(cudaStream_t stream, const BlockPoolStorage& pool);
 
 cudaError_t LaunchShare(cudaStream_t stream, const BlockPoolStorage& pool,

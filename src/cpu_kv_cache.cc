@@ -95,9 +95,14 @@ class CpuKvCache final : public KvCache {
     csr.Fill(0, 1);
     return absl::OkStatus();
   }
-  absl::Status DoSignal(StreamRef, uint64_t epoch, uint64_t* epoch_word) override {
-    pool_ref_.pending().Complete(epoch_word == nullptr ? epoch : (*epoch_word)++);
+  absl::Status DoSignal(StreamRef, uint64_t epoch) override {
+    pool_ref_.pending().Complete(epoch);
     return absl::OkStatus();
+  }
+  absl::Status DoSignalNext(StreamRef stream, uint64_t* epoch_word) override {
+    ThreadGroup thread;
+    pool_ref_.pending().CompleteNext(thread, epoch_word);
+    return DoPoll(stream);
   }
   absl::Status DoPoll(StreamRef) override {
     ThreadGroup thread;

@@ -172,14 +172,14 @@ absl::Status KvCache::Signal(StreamRef stream, uint64_t epoch) {
   absl::Status status = CheckFence({.epoch = 1}, pool());
   status.Update(Check(epoch > 0 && epoch <= kYoungestEpoch, "epochs are numbered upwards from 1"));
   if (!status.ok()) return status;
-  return DoSignal(stream, epoch, nullptr);
+  return DoSignal(stream, epoch);
 }
 
 absl::Status KvCache::SignalNext(StreamRef stream, uint64_t* epoch_word) {
   absl::Status status = CheckFence({.epoch = 1}, pool());
   status.Update(Check(epoch_word != nullptr, "SignalNext needs a word with the epoch"));
   if (!status.ok()) return status;
-  return DoSignal(stream, 0, epoch_word);
+  return DoSignalNext(stream, epoch_word);
 }
 
 absl::Status KvCache::Poll(StreamRef stream) { return DoPoll(stream); }

@@ -136,8 +136,8 @@ class KVPAGE_EXPORT KvCache {
   uint64_t NextEpoch() { return next_epoch_.fetch_add(1, std::memory_order_relaxed); }
   // Completes the epoch when the stream gets there.
   absl::Status Signal(StreamRef stream, uint64_t epoch);
-  // Completes the epoch that lies in *epoch_word, memory of the backend, and adds one to it: for a
-  // captured graph, whose every replay is an epoch.
+  // Completes the epoch that lies in *epoch_word, memory of the backend, adds one to it, and polls:
+  // for a captured graph, whose every replay is an epoch and finds what the last one let go.
   absl::Status SignalNext(StreamRef stream, uint64_t* epoch_word);
   // Makes the blocks of completed epochs free. Operations that want blocks do it themselves; a
   // server that has nothing to launch polls.
@@ -195,8 +195,8 @@ class KVPAGE_EXPORT KvCache {
   virtual absl::Status DoExportTable(StreamRef stream, const ExportTableBatch& batch) = 0;
   virtual absl::Status DoExportSlots(StreamRef stream, const ExportSlotsBatch& batch) = 0;
   virtual absl::Status DoExportCsr(StreamRef stream, const ExportCsrBatch& batch) = 0;
-  // Completes *epoch_word, which goes on by one, or, if it is null, `epoch`.
-  virtual absl::Status DoSignal(StreamRef stream, uint64_t epoch, uint64_t* epoch_word) = 0;
+  virtual absl::Status DoSignal(StreamRef stream, uint64_t epoch) = 0;
+  virtual absl::Status DoSignalNext(StreamRef stream, uint64_t* epoch_word) = 0;
   virtual absl::Status DoPoll(StreamRef stream) = 0;
   virtual absl::Status DoShare(StreamRef stream, const BlockListBatch& batch) = 0;
   virtual absl::Status DoRelease(StreamRef stream, const BlockListBatch& batch) = 0;

@@ -249,16 +249,14 @@ TYPED_TEST_P(Fences, ABlockWaitsOnlyWhenItsLastHolderLetsGo) {
   ExpectSound(d, 98, 2);
 }
 
-TYPED_TEST_P(Fences, SignalNextCountsInMemory) {
+TYPED_TEST_P(Fences, SignalNextCountsInMemoryAndPolls) {
   CacheDriver d = this->Make(kWithDrafts);
   d.Append({0, 1}, {4, 4});
   d.Close({0}, {.fence = 1, .fence_in_memory = true});
   d.Close({1}, {.fence = 2});
   EXPECT_EQ(d.SignalNext(1), 2u);
-  d.Poll();
   ExpectSound(d, 99, 1);
   EXPECT_EQ(d.SignalNext(2), 3u);
-  d.Poll();
   ExpectSound(d, 100);
   const uint64_t first = d.cache().NextEpoch();
   EXPECT_EQ(d.cache().NextEpoch(), first + 1);
@@ -289,7 +287,8 @@ REGISTER_TYPED_TEST_SUITE_P(
     WhoWantsBlocksNeedsNoPoll, WhoWantsNoBlocksLeavesThemPending, TakeNoSetWhereNoTailIsReplaced,
     AShortageThatTheyWillEndIsRetryAfterFence, AShortageIsJudgedByWhatTheRowItselfFinds,
     BadEntriesOfAListHoldNothingBack, ABlockThatWaitsIsNobodys,
-    ABlockWaitsOnlyWhenItsLastHolderLetsGo, SignalNextCountsInMemory, ThatCannotBeAreRefused);
+    ABlockWaitsOnlyWhenItsLastHolderLetsGo, SignalNextCountsInMemoryAndPolls,
+    ThatCannotBeAreRefused);
 
 }  // namespace kvpage::test
 

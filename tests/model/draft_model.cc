@@ -254,6 +254,7 @@ CacheSnapshot CacheModel::Snapshot() const {
 
 uint64_t CacheModel::SignalNext(uint64_t epoch) {
   Signal(epoch);
+  Poll();
   return epoch + 1;
 }
 

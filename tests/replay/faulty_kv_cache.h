@@ -100,7 +100,8 @@ class FaultyKvCache final : public KvCache {
   absl::Status DoExportTable(StreamRef, const ExportTableBatch&) override { return Unused(); }
   absl::Status DoExportSlots(StreamRef, const ExportSlotsBatch&) override { return Unused(); }
   absl::Status DoExportCsr(StreamRef, const ExportCsrBatch&) override { return Unused(); }
-  absl::Status DoSignal(StreamRef, uint64_t, uint64_t*) override { return Unused(); }
+  absl::Status DoSignal(StreamRef, uint64_t) override { return Unused(); }
+  absl::Status DoSignalNext(StreamRef, uint64_t*) override { return Unused(); }
   absl::Status DoPoll(StreamRef) override { return Unused(); }
   absl::Status DoTruncate(StreamRef, const TruncateBatch&) override { return Unused(); }
   absl::Status DoFork(StreamRef, const ForkBatch&) override { return Unused(); }

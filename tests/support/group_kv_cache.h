@@ -152,9 +152,16 @@ class GroupKvCache final : public KvCache {
     return status;
   }
 
-  absl::Status DoSignal(StreamRef, uint64_t epoch, uint64_t* epoch_word) override {
-    pool_ref_.pending().Complete(epoch_word == nullptr ? epoch : (*epoch_word)++);
+  absl::Status DoSignal(StreamRef, uint64_t epoch) override {
+    pool_ref_.pending().Complete(epoch);
     return absl::OkStatus();
+  }
+  absl::Status DoSignalNext(StreamRef, uint64_t* epoch_word) override {
+    return runner_.Run([&]<class G>(G& group) {
+      pool_ref_.pending().CompleteNext(group, epoch_word);
+      pool_ref_.Drain(group);
+      CountOperation(group, pool_ref_, nullptr, nullptr, 0);
+    });
   }
   absl::Status DoPoll(StreamRef) override {
     return runner_.Run([&]<class G>(G& group) {

@@ -75,6 +75,12 @@ class PendingBlocksRef {
     while (completed < epoch && !A::CompareExchangeRelaxed(s_.words, completed, epoch)) {
     }
   }
+  // Completes the epoch that lies in *word, which goes on by one. Collective.
+  template <Group G>
+  KVPAGE_HOST_DEVICE void CompleteNext(G& g, uint64_t* word) const {
+    if (g.rank() == 0) Complete((*word)++);
+    g.Sync();
+  }
   KVPAGE_HOST_DEVICE uint64_t Completed() const { return A::LoadAcquire(s_.words); }
 
   // Which set takes the blocks that are let go under the fence's epoch; kNoSet: they can be free at

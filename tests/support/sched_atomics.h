@@ -26,6 +26,8 @@ struct SchedAtomics {
   static T LoadAcquire(const T* word) {
     return Load("load.acquire", word, true);
   }
+  // The fibers of one thread cannot tear a byte, and nobody acts on it.
+  static void StoreRelaxed(uint8_t* byte, uint8_t value) { *byte = value; }
   template <class T>
   static void StoreRelaxed(T* word, T value) {
     Store("store", word, value, false);

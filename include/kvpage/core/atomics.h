@@ -43,7 +43,9 @@ concept AtomicVerbs = requires(T* word, const T* read, T value, T& expected) {
 };
 
 template <class A>
-concept Atomics = AtomicVerbs<A, uint32_t> && AtomicVerbs<A, uint64_t> && requires(uint32_t n) {
+concept Atomics = AtomicVerbs<A, uint32_t> && AtomicVerbs<A, uint64_t> &&
+    requires(uint32_t n, uint8_t* byte) {
+  A::StoreRelaxed(byte, *byte);  // a status that several lanes may set
   A::FenceAcqRel();
   A::Pause(n);  // called with 0, 1, 2, ... by a thread that waits for another
 };

@@ -173,7 +173,7 @@ class ReleaseRows {
       last |= one.last;
       if (one.status != OpStatus::kOk) {
         const uint32_t place = first_place + LowestBit(left);
-        rows.set_status(place, one.status);
+        SetSharedStatus<A>(&batch_.statuses[place], one.status);
         pool_.mirror().Report({.by = closes() ? MisusedBy::kClose : MisusedBy::kTruncate,
                                .status = one.status,
                                .place = static_cast<int32_t>(place),

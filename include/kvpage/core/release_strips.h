@@ -21,6 +21,7 @@
 #include "kvpage/core/block_pool_ref.h"
 #include "kvpage/core/freed_blocks.h"
 #include "kvpage/core/page_table_ref.h"
+#include "kvpage/core/row_batch.h"
 #include "kvpage/core/row_strips.h"
 
 namespace kvpage {
@@ -190,7 +191,7 @@ class ReleaseStrips {
       last |= one.last;
       if (one.status == OpStatus::kOk) continue;
       const uint32_t its_place = place + LowestBit(left);
-      batch_.statuses[its_place] = one.status;
+      SetSharedStatus<A>(&batch_.statuses[its_place], one.status);
       pool_.mirror().Report({.by = by_,
                              .status = one.status,
                              .place = static_cast<int32_t>(its_place),

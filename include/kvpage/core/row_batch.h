@@ -27,6 +27,12 @@ KVPAGE_HOST_DEVICE inline uint32_t CountOrLimit(const int32_t* count, int32_t li
   return static_cast<uint32_t>(*count < 0 ? 0 : (*count < limit ? *count : limit));
 }
 
+// Sets a status that several lanes may set, without a meeting in between.
+template <Atomics A>
+KVPAGE_HOST_DEVICE void SetSharedStatus(OpStatus* status, OpStatus value) {
+  A::StoreRelaxed(reinterpret_cast<uint8_t*>(status), static_cast<uint8_t>(value));
+}
+
 template <Atomics A, Group G>
 class RowBatchRun {
  public:

@@ -74,6 +74,11 @@ struct CudaAtomics {
   KVPAGE_PTX_VERB(UPDATE, ExchangeRelaxed, "atom.relaxed.gpu.global.exch.b")
   KVPAGE_PTX_VERB(CAS, CompareExchangeRelaxed, "atom.relaxed.gpu.global.cas.b")
 
+  static __device__ void StoreRelaxed(uint8_t* byte, uint8_t value) {
+    asm volatile("st.relaxed.gpu.global.u8 [%0], %1;" ::"l"(__cvta_generic_to_global(byte)),
+                 "r"(uint32_t{value})
+                 : "memory");
+  }
   static __device__ void FenceAcqRel() { asm volatile("fence.acq_rel.gpu;" ::: "memory"); }
 
   static __device__ void Pause(uint32_t attempt) {

@@ -59,6 +59,29 @@ TYPED_TEST_P(Mirror, CountsAfterEveryOperation) {
   EXPECT_EQ(seen.misuses, 0u);
 }
 
+// On a GPU as one cluster of several thread blocks, which counts once and when all have ended.
+TYPED_TEST_P(Mirror, CountsABatchOfManyRowsOnce) {
+  constexpr int32_t kRows = 100;
+  CacheDriver d = ConformanceTest<TypeParam>::Make({.num_blocks = 128,
+                                                    .block_tokens = 4,
+                                                    .max_sequences = kRows,
+                                                    .max_blocks_per_sequence = 2,
+                                                    .mirror = true});
+  Rows rows(kRows);
+  for (int32_t row = 0; row < kRows; ++row) rows[static_cast<size_t>(row)] = row;
+  for (uint64_t round = 0; round < 3; ++round) {
+    d.Append(rows, Tokens(kRows, 4));
+    EXPECT_EQ(d.cache().Peek().free_blocks, 28u);
+    d.Close({5});
+    d.Close(rows);  // in ascending order; one is closed already
+    const MirrorCounters seen = d.cache().Peek();
+    EXPECT_EQ(seen.operations, 3 * (round + 1));
+    EXPECT_EQ(seen.free_blocks, 128u);
+    EXPECT_EQ(seen.failed_rows, round + 1);
+  }
+  ExpectSound(d, 128);
+}
+
 TYPED_TEST_P(Mirror, CountsRowsThatFail) {
   CacheDriver d = this->MakeMirrored();
   d.Append({0, -1, 0, 1}, {1, 1, 1, 1000});
@@ -141,9 +164,9 @@ TYPED_TEST_P(Mirror, ReportsABlockOfADraftThatWasReleased) {
   EXPECT_EQ(misuses[0].block, 2u);
 }
 
-REGISTER_TYPED_TEST_SUITE_P(Mirror, CountsAfterEveryOperation, CountsRowsThatFail,
-                            BoundsTheLengthsOfRows, ReportsMisuseAtTheFaultyCall,
-                            ReportsABlockOfADraftThatWasReleased);
+REGISTER_TYPED_TEST_SUITE_P(Mirror, CountsAfterEveryOperation, CountsABatchOfManyRowsOnce,
+                            CountsRowsThatFail, BoundsTheLengthsOfRows,
+                            ReportsMisuseAtTheFaultyCall, ReportsABlockOfADraftThatWasReleased);
 
 }  // namespace kvpage::test
 
